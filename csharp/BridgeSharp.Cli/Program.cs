@@ -1,1 +1,3 @@
-return 0;
+using BridgeSharp.Cli;
+
+return CommandLine.Run(args);

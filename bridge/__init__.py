@@ -1,0 +1,50 @@
+"""A PyTorch training loop and its C# TorchSharp twin, with one meaning.
+
+The verbs and the trainer are imported when they are first used, so that ``import bridge.dotnet``
+works in a Python that has no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridge.parallel import (
+        Failure,
+        ReplicaError,
+        Trainer,
+        average,
+        gather,
+        parallel_apply,
+        replicate,
+        resync,
+        scatter,
+        step,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Failure",
+    "ReplicaError",
+    "Trainer",
+    "average",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "resync",
+    "scatter",
+    "step",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
+    """Import the verbs and the trainer on first use."""
+    if name in __all__:
+        return getattr(import_module("bridge.parallel"), name)
+    message = f"module 'bridge' has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted({*globals(), *__all__})

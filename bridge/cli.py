@@ -1,0 +1,121 @@
+"""The command line."""
+
+import os
+import shlex
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Optional
+
+import typer
+
+from bridge import __version__
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+BAD_USAGE = 2
+
+
+class Dtype(str, Enum):
+    """The element types that a run can take."""
+
+    float32 = "float32"
+    float64 = "float64"
+
+
+class Optimizer(str, Enum):
+    """The optimizers that a run can take."""
+
+    sgd = "sgd"
+    adam = "adam"
+
+
+def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it
+    if value:
+        typer.echo(f"bridge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(  # noqa: ARG001, FBT001 - typer reads it
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """A PyTorch training loop and its C# TorchSharp twin, with one meaning."""
+
+
+@app.command()
+def demo(  # noqa: PLR0913 - one argument per option
+    epochs: int = typer.Option(1, min=1, help="How often to go through the training data."),
+    steps: Optional[int] = typer.Option(None, min=1, help="Stop after so many steps."),  # noqa: UP007, UP045 - typer 0.7
+    replicas: int = typer.Option(2, min=1, help="Replicas on each side."),
+    batch: int = typer.Option(128, min=1, help="Samples per step, over all replicas."),
+    dtype: Optional[Dtype] = typer.Option(  # noqa: UP007, UP045
+        None, help="Element type [default: float32 where both builds agree, else float64]."
+    ),
+    optimizer: Optimizer = typer.Option(Optimizer.adam, help="Optimizer."),
+    lr: Optional[float] = typer.Option(  # noqa: UP007, UP045
+        None, help="Learning rate [default: 0.001 for adam, 0.05 for sgd]."
+    ),
+    seed: int = typer.Option(0, min=0, help="Of the weights and the order of the samples."),
+    device: str = typer.Option("cpu", help="cpu, cuda (a GPU per replica), or cuda:0."),
+    data: Optional[Path] = typer.Option(  # noqa: UP007, UP045
+        None, help="Folder of the Fashion-MNIST files [default: Debian's package]."
+    ),
+    threads: Optional[int] = typer.Option(  # noqa: UP007, UP045
+        None, min=1, help="Threads of each side [default: half of the cores]."
+    ),
+    out: Path = typer.Option(Path("out/demo"), help="Folder for the report."),
+) -> None:
+    """Train LeNet on Fashion-MNIST in Python and in C#, and prove that they are identical.
+
+    Exit code 0: identical. 1: diverged, or the run failed. 2: bad usage. 130: interrupted.
+    """
+    threads = threads or max(1, (os.cpu_count() or 2) // 2)
+    # OpenBLAS has threads of its own, which torch does not govern; it reads this when it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
+    from bridge.dotnet import DotnetError, start  # noqa: PLC0415 - torch takes a second
+    from bridge.parity.demo import demo as run  # noqa: PLC0415
+    from bridge.recipes import Options  # noqa: PLC0415
+
+    try:
+        options = Options(
+            data=None if data is None else str(data.absolute()),
+            epochs=epochs,
+            steps=steps,
+            replicas=replicas,
+            batch=batch,
+            optimizer=optimizer.value,
+            lr=lr,
+            seed=seed,
+            device=device,
+            threads=threads,
+        )
+        with start() as host:
+            command = shlex.join(["bridge", *sys.argv[1:]])
+            code = run(host, options, dtype and dtype.value, out, command)
+    except DotnetError as error:
+        _fail(error, 1)
+    except (ValueError, FileNotFoundError) as error:
+        _fail(error, BAD_USAGE)
+    raise typer.Exit(code)
+
+
+def _fail(error: Exception, code: int) -> None:
+    """Say what went wrong, in one place, and end."""
+    typer.echo(f"error: {error}", err=True)
+    raise typer.Exit(code) from None
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)

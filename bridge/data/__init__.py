@@ -1,0 +1,7 @@
+"""The data sets, read and ordered alike in both languages."""
+
+from bridge.data.fashion_mnist import FashionMnist
+from bridge.data.idx import IdxError, read_idx
+from bridge.data.order import order
+
+__all__ = ["FashionMnist", "IdxError", "order", "read_idx"]

@@ -1,0 +1,46 @@
+"""A C# trainer as a Python object."""
+
+from concurrent.futures import Future
+from typing import Any
+
+from bridge.dotnet.calls import result
+from bridge.dotnet.host import Host
+from bridge.dotnet.session import Session, then
+from bridge.dotnet.tensors import Layout
+from bridge.optim import reference as own_reference
+
+
+class Trainer(Session):
+    """Trains a C# model in the worker; ``Host.trainer`` makes one and knows the arguments."""
+
+    def __init__(self, host: Host, *, reference: str | None, **specification: Any) -> None:  # noqa: ANN401 - JSON
+        """Make the trainer in C#."""
+        formulas = reference or own_reference()
+        super().__init__(host, host.call("trainer.create", reference=formulas, **specification))
+
+    def step(self, inputs: object, targets: object) -> float:
+        """Train on one batch and return its mean loss.
+
+        Args:
+            inputs: a tensor or numpy array ``(N, *)``, or tuples, lists and dicts of them; a tuple
+                holds positional arguments.
+            targets: the same.
+
+        Raises:
+            DotnetError: C# threw; ``failures`` name the replicas where it did.
+        """
+        return result(self.step_async(inputs, targets))
+
+    def step_async(self, inputs: object, targets: object) -> "Future[float]":
+        """Start a step and go on; the arguments are copied before it returns."""
+        layout = Layout("step")
+        batch = {"inputs": layout.tree(inputs), "targets": layout.tree(targets)}
+        with self._host.segment(layout.size) as memory:
+            layout.write(memory)
+            future = self._host.submit("trainer.step", handle=self._handle, **batch)
+        # A loss that is not finite comes as text, which float reads too.
+        return then(future, lambda reply: float(reply["loss"]))
+
+    def set(self, **options: Any) -> None:  # noqa: ANN401 - JSON
+        """Change options of the optimizer, such as ``lr``, from the next step on."""
+        self._host.call("trainer.set", handle=self._handle, **options)

@@ -1,0 +1,94 @@
+"""Reduce the gradients of the replicas."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import nn
+
+Reduction = Literal["weighted", "sum", "mean"]
+
+
+@torch.no_grad()
+def average(
+    replicas: Sequence[nn.Module],
+    weights: Sequence[float] | None = None,
+    *,
+    reduction: Reduction = "weighted",
+    broadcast: bool = True,
+) -> None:
+    """Reduce the gradients of the replicas in replica order 0, 1, 2 and so on.
+
+    ``weighted`` is the mean by sample count, equal to the mean loss of the undivided batch; without
+    weights every replica counts the same. ``sum`` adds, ``mean`` divides by the number of replicas.
+    A gradient that is None on every replica stays None; one that is None on some counts as zero
+    there.
+
+    Args:
+        replicas: modules with the same parameters.
+        weights: samples (or tokens) per replica, for ``weighted``.
+        reduction: ``"weighted"``, ``"sum"`` or ``"mean"``.
+        broadcast: give every replica a copy of the result of its own; otherwise only replica 0
+            keeps it and the other gradients are freed.
+
+    Raises:
+        ValueError: no replicas, bad weights, or replicas with different parameters.
+
+    Spec: R5.1, R5.2, R5.3, R5.4, R5.5
+    """
+    shares = _shares(len(replicas), weights, reduction)
+    names = [name for name, _ in replicas[0].named_parameters()]
+    for index, replica in enumerate(replicas):
+        own = [name for name, _ in replica.named_parameters()]
+        if own != names:
+            message = f"average: expected replica {index} to have parameters {names}, got {own}"
+            raise ValueError(message)
+    for parameters in zip(*(replica.parameters() for replica in replicas), strict=True):
+        _reduce(parameters, shares, broadcast=broadcast)
+
+
+def _shares(count: int, weights: Sequence[float] | None, reduction: Reduction) -> list[float]:
+    """Turn weights into the factor of each replica."""
+    if count == 0:
+        message = "average: expected at least 1 replica, got 0"
+        raise ValueError(message)
+    if reduction not in ("weighted", "sum", "mean"):
+        message = f"average: expected reduction weighted, sum or mean, got {reduction}"
+        raise ValueError(message)
+    if weights is None:
+        return [1.0 if reduction == "sum" else 1 / count] * count
+    if reduction != "weighted":
+        message = f"average: expected no weights with reduction {reduction}, got {len(weights)}"
+        raise ValueError(message)
+    if len(weights) != count:
+        message = f"average: expected {count} weights, one per replica, got {len(weights)}"
+        raise ValueError(message)
+    for index, weight in enumerate(weights):
+        if not 0 <= weight < float("inf"):
+            expected = f"weight {index} to be finite and not negative"
+            message = f"average: expected {expected}, got {weight}"
+            raise ValueError(message)
+    total = sum(weights)
+    if total == 0:
+        message = "average: expected a weight above 0, got only zeros"
+        raise ValueError(message)
+    return [weight / total for weight in weights]
+
+
+def _reduce(
+    parameters: Sequence[torch.Tensor], shares: Sequence[float], *, broadcast: bool
+) -> None:
+    """Reduce one parameter's gradients onto replica 0, and hand the result on or free the rest."""
+    first = parameters[0]
+    total: torch.Tensor | None = None
+    for parameter, share in zip(parameters, shares, strict=True):
+        if parameter.grad is None:
+            continue
+        gradient = parameter.grad.to(first.device)
+        total = gradient * share if total is None else total.add_(gradient, alpha=share)
+    for parameter in parameters:
+        keep = total is not None and (broadcast or parameter is first)
+        if not keep or total is None:
+            parameter.grad = None
+        else:
+            parameter.grad = total if parameter is first else total.to(parameter.device, copy=True)

@@ -1,0 +1,52 @@
+"""Update the parameters of all replicas."""
+
+from collections.abc import Sequence
+
+from torch import nn
+from torch.optim import Optimizer
+
+from bridge.parallel.resync import resync
+
+
+def step(replicas: Sequence[nn.Module], optimizer: Optimizer | Sequence[Optimizer]) -> None:
+    """Step the optimizer of replica 0 and resync the others, or step one optimizer per replica.
+
+    With one optimizer (mode ``master``) the others take replica 0's state. With one optimizer per
+    replica (mode ``all``) each steps on its own copy of the averaged gradients; storage is never
+    shared.
+
+    Args:
+        replicas: the modules, with averaged gradients.
+        optimizer: on replica 0's parameters; or a list, each on its replica's parameters.
+
+    Raises:
+        ValueError: another number of optimizers, or an optimizer on parameters of another model.
+
+    Spec: R7.1, R7.2, R7.3
+    """
+    if isinstance(optimizer, Optimizer):
+        _check(optimizer, replicas[0], 0)
+        optimizer.step()
+        resync(replicas)
+        return
+    if len(optimizer) != len(replicas):
+        count = len(replicas)
+        message = f"step: expected {count} optimizers, one per replica, got {len(optimizer)}"
+        raise ValueError(message)
+    for index, (own, replica) in enumerate(zip(optimizer, replicas, strict=True)):
+        _check(own, replica, index)
+    for own in optimizer:
+        own.step()
+
+
+def _check(optimizer: Optimizer, replica: nn.Module, index: int) -> None:
+    """Refuse an optimizer whose parameters are not those of its replica."""
+    own = {id(parameter) for parameter in replica.parameters()}
+    held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    strangers = sum(id(parameter) not in own for parameter in held)
+    if strangers:
+        message = (
+            f"step: expected an optimizer on the parameters of replica {index}, "
+            f"got {strangers} of {len(held)} parameters of another model"
+        )
+        raise ValueError(message)

@@ -1,0 +1,101 @@
+"""LeNet on Fashion-MNIST."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch.nn import functional
+
+from bridge.data import FashionMnist, order
+from bridge.models import LeNet
+from bridge.optim import create
+from bridge.parallel import Trainer
+from bridge.parity.digest import digest
+from bridge.recipes.options import DTYPES, Options
+
+EVALUATION_BATCH = 500
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step of a job left: its number from 1, the loss, the batch and the time."""
+
+    number: int
+    loss: float
+    samples: int
+    batch: str
+    seconds: float
+
+
+class FashionLeNet:
+    """Trains LeNet on Fashion-MNIST, one step at a call.
+
+    Args:
+        options: what to train, and how long.
+
+    Raises:
+        FileNotFoundError: the data set is missing; the message says how to get it.
+        IdxError: a damaged file.
+
+    Spec: R14.2, R14.3
+    """
+
+    title = "LeNet on Fashion-MNIST"
+
+    def __init__(self, options: Options) -> None:
+        """Read the data, seed and build the model, and replicate it."""
+        torch.set_num_threads(options.threads)
+        dtype = DTYPES[options.dtype]
+        folder = None if options.data is None else Path(options.data)
+        self.options = options
+        self.train = FashionMnist(folder, train=True, dtype=dtype)
+        self.test = FashionMnist(folder, train=False, dtype=dtype)
+        devices = options.devices
+        torch.manual_seed(options.seed)
+        model = LeNet().to(device=devices[0], dtype=dtype)
+        optimizer = create(options.optimizer, model.parameters(), **options.optimizer_options)
+        self.trainer = Trainer(model, optimizer, functional.cross_entropy, devices)
+        self.done = 0
+        self._order = torch.empty(0, dtype=torch.int64)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Count the steps of an epoch; the last may have a smaller batch."""
+        return -(-len(self.train) // self.options.batch)
+
+    @property
+    def planned_steps(self) -> int:
+        """Count the steps of the whole job."""
+        whole = self.options.epochs * self.steps_per_epoch
+        return whole if self.options.steps is None else min(whole, self.options.steps)
+
+    def step(self) -> StepResult:
+        """Train on the next batch."""
+        start = time.perf_counter()
+        epoch, position = divmod(self.done, self.steps_per_epoch)
+        if position == 0:
+            self._order = order(len(self.train), self.options.seed, epoch)
+        first = position * self.options.batch
+        images, labels = self.train.batch(self._order[first : first + self.options.batch])
+        loss = self.trainer.step(images, labels)
+        seconds = time.perf_counter() - start
+        self.done += 1
+        batch = digest([("images", images), ("labels", labels)])
+        return StepResult(self.done, loss, len(labels), batch, seconds)
+
+    def evaluate(self, count: int | None = None) -> float:
+        """Measure the accuracy on the first ``count`` test samples, or on all."""
+        count = len(self.test) if count is None else min(count, len(self.test))
+        starts = range(0, count, EVALUATION_BATCH)
+        rows = (torch.arange(s, min(s + EVALUATION_BATCH, count)) for s in starts)
+        return self.trainer.evaluate((self.test.batch(row) for row in rows), accuracy)
+
+    def digest(self) -> str:
+        """Digest the model's state."""
+        return digest(self.trainer.state_dict().items())
+
+
+def accuracy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Measure the share of samples whose largest output is at the target."""
+    return (outputs.argmax(1) == targets).double().mean()

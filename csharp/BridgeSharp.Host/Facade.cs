@@ -1,0 +1,133 @@
+using System.Runtime.InteropServices;
+using System.Text.Json;
+using System.Text.Json.Nodes;
+using System.Text.Json.Serialization;
+using BridgeSharp.Models.Recipes;
+using BridgeSharp.Parity;
+using static TorchSharp.torch;
+
+namespace BridgeSharp.Host;
+
+/// <summary>The one class that Python calls: strings and numbers go in and out, and no exception does.</summary>
+/// <remarks>
+/// A request is <c>{"method": …, "arguments": {…}}</c>, a reply <c>{"result": …}</c> or <c>{"error": {…}}</c>. Tensors
+/// cross in a segment of memory that both sides see.
+/// </remarks>
+public static class Facade
+{
+    private static readonly JsonSerializerOptions Json = new()
+    {
+        NumberHandling = JsonNumberHandling.AllowNamedFloatingPointLiterals,
+        UnmappedMemberHandling = JsonUnmappedMemberHandling.Disallow,
+    };
+
+    private static readonly Dictionary<long, Session> Sessions = [];
+    private static readonly Dictionary<string, Func<JsonObject, Segment, object>> Methods = new()
+    {
+        ["hello"] = (_, _) => Hello(),
+        ["family"] = (arguments, _) => Battery(arguments),
+        ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
+        ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
+        ["trainer.set"] = (arguments, _) => SetRate(arguments),
+        ["run.create"] = (arguments, _) => OpenRun(arguments),
+        ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
+        ["run.evaluate"] = (arguments, _) => new { accuracy = Find(arguments).Run.evaluate((long?)arguments["count"]) },
+        ["state.manifest"] = (arguments, _) => State.Manifest(Find(arguments).Trainer),
+        ["state.write"] = (arguments, segment) => State.Write(Find(arguments).Trainer, segment),
+        ["state.read"] = (arguments, segment) => State.Read(Find(arguments).Trainer, arguments, segment),
+        ["digest"] = (arguments, _) => new { digest = Digest.digest(Find(arguments).Trainer.state_dict()) },
+        ["close"] = (arguments, _) => Close(arguments),
+    };
+
+    private static long handles;
+
+    /// <summary>Carry out one request.</summary>
+    /// <param name="request">JSON.</param>
+    /// <param name="address">Where the shared segment is mapped.</param>
+    /// <param name="length">Its bytes.</param>
+    /// <returns>JSON.</returns>
+    public static string Call(string request, long address, long length)
+    {
+        try
+        {
+            var message = JsonNode.Parse(request)!;
+            var name = (string)message["method"]!;
+            if (!Methods.TryGetValue(name, out var method))
+            {
+                throw new ArgumentException($"facade: expected one of {string.Join(", ", Methods.Keys)}, got {name}");
+            }
+
+            var result = method(message["arguments"]!.AsObject(), new Segment(address, length));
+            return JsonSerializer.Serialize(new { result }, Json);
+        }
+#pragma warning disable CA1031 // No exception may cross into Python.
+        catch (Exception error)
+#pragma warning restore CA1031
+        {
+            return JsonSerializer.Serialize(new { error = ErrorReply.Of(error) }, Json);
+        }
+    }
+
+    private static object Hello() => new
+    {
+        dotnet = RuntimeInformation.FrameworkDescription,
+        bridgesharp = Version(typeof(bridge)),
+        torchsharp = Version(typeof(TorchSharp.torch)),
+        libtorch = __version__,
+        os = RuntimeInformation.OSDescription,
+        threads = get_num_threads(),
+    };
+
+    private static string Version(Type type) => type.Assembly.GetName().Version!.ToString(3);
+
+    private static OrderedDictionary<string, string> Battery(JsonObject arguments)
+    {
+        set_num_threads((int)arguments["threads"]!);
+        return Family.battery();
+    }
+
+    private static object Open(Session session)
+    {
+        Sessions[++handles] = session;
+        return new { handle = handles };
+    }
+
+    private static object OpenRun(JsonObject arguments)
+    {
+        var run = new FashionLeNet(arguments.Deserialize<Options>(Json)!);
+        Open(new Session(run.trainer, run));
+        return new { handle = handles, run.planned_steps, run.steps_per_epoch };
+    }
+
+    private static object Step(JsonObject arguments, Segment segment)
+    {
+        using var scope = NewDisposeScope();
+        var trainer = Find(arguments).Trainer;
+        return new { loss = trainer.step(segment.ReadTree(arguments["inputs"])!, segment.ReadTree(arguments["targets"])!) };
+    }
+
+    private static object SetRate(JsonObject arguments)
+    {
+        foreach (var group in Find(arguments).Trainer.optimizer.ParamGroups)
+        {
+            group.LearningRate = (double)arguments["lr"]!;
+        }
+
+        return new { };
+    }
+
+    private static object Close(JsonObject arguments)
+    {
+        Find(arguments).Dispose();
+        Sessions.Remove((long)arguments["handle"]!);
+        return new { };
+    }
+
+    private static Session Find(JsonObject arguments)
+    {
+        var handle = (long)arguments["handle"]!;
+        return Sessions.TryGetValue(handle, out var session)
+            ? session
+            : throw new ArgumentException($"facade: expected an open handle, got {handle}");
+    }
+}

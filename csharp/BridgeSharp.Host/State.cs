@@ -1,0 +1,67 @@
+using System.Text.Json.Nodes;
+using BridgeSharp.Parity;
+using TorchSharp;
+using static TorchSharp.torch;
+
+namespace BridgeSharp.Host;
+
+/// <summary>A model's state, out of C# and into it, through the segment.</summary>
+internal static class State
+{
+    private const long Alignment = 64;
+
+    /// <summary>List the tensors of a state and where each goes in the segment.</summary>
+    public static object Manifest(Trainer trainer)
+    {
+        var (tensors, bytes) = Layout(trainer);
+        return new { tensors, bytes };
+    }
+
+    /// <summary>Copy the state into the segment at the places of the manifest.</summary>
+    public static object Write(Trainer trainer, Segment segment)
+    {
+        foreach (var (entry, tensor) in Layout(trainer).Tensors.Zip(trainer.state_dict().Values))
+        {
+            segment.Write(tensor, entry.offset);
+        }
+
+        return new { };
+    }
+
+    /// <summary>Load a state out of the segment into every replica.</summary>
+    public static object Read(Trainer trainer, JsonObject arguments, Segment segment)
+    {
+        using var scope = NewDisposeScope();
+        var state = arguments["tensors"]!.AsArray().ToDictionary(entry => (string)entry!["name"]!, entry => segment.Read(entry!));
+        if (arguments["strict"] is { } strict && !(bool)strict)
+        {
+            var own = trainer.state_dict();
+            state = state.Where(entry => own.ContainsKey(entry.Key)).ToDictionary();
+            foreach (var (name, tensor) in own)
+            {
+                state.TryAdd(name, tensor);
+            }
+        }
+
+        trainer.load_state_dict(state);
+        return new { };
+    }
+
+    private static (List<Entry> Tensors, long Bytes) Layout(Trainer trainer)
+    {
+        var parameters = trainer.model.named_parameters().Select(parameter => parameter.name).ToHashSet();
+        var entries = new List<Entry>();
+        long offset = 0;
+        foreach (var (name, tensor) in trainer.state_dict())
+        {
+            var bytes = tensor.NumberOfElements * tensor.ElementSize;
+            var kind = parameters.Contains(name) ? "parameter" : "buffer";
+            entries.Add(new Entry(name, Digest.dtype_name(tensor.dtype), tensor.shape, offset, bytes, kind, tensor.requires_grad));
+            offset += (bytes + Alignment - 1) / Alignment * Alignment;
+        }
+
+        return (entries, offset);
+    }
+
+    private sealed record Entry(string name, string dtype, IReadOnlyList<long> shape, long offset, long bytes, string kind, bool trainable);
+}

@@ -1,0 +1,118 @@
+using System.Diagnostics;
+using BridgeSharp.Data;
+using BridgeSharp.Optim;
+using BridgeSharp.Parity;
+using TorchSharp;
+using static TorchSharp.torch;
+
+namespace BridgeSharp.Models.Recipes;
+
+/// <summary>What one step of a job left: its number from 1, the loss, the batch and the time.</summary>
+/// <param name="number">The number of the step, from 1.</param>
+/// <param name="loss">The mean loss of the batch.</param>
+/// <param name="samples">The number of samples.</param>
+/// <param name="batch">The digest of the batch.</param>
+/// <param name="seconds">How long the step took.</param>
+public sealed record StepResult(long number, double loss, long samples, string batch, double seconds);
+
+/// <summary>Trains LeNet on Fashion-MNIST, one step at a call.</summary>
+/// <remarks>Spec: R14.2, R14.3.</remarks>
+public sealed class FashionLeNet : IDisposable
+{
+    private const long EvaluationBatch = 500;
+
+    private readonly Options options;
+    private readonly FashionMnist train, test;
+    private readonly LeNet model;
+    private readonly optim.Optimizer optimizer;
+    private Tensor samples = empty(0, dtype: int64);
+    private long done;
+
+    /// <summary>Read the data, seed and build the model, and replicate it.</summary>
+    /// <param name="options">What to train, and how long.</param>
+    /// <exception cref="FileNotFoundException">The data set is missing; the message says how to get it.</exception>
+    /// <exception cref="IdxException">A damaged file.</exception>
+    public FashionLeNet(Options options)
+    {
+        this.options = options.Checked();
+        set_num_threads(options.threads);
+        train = new FashionMnist(options.data, train: true, options.scalar_type);
+        test = new FashionMnist(options.data, train: false, options.scalar_type);
+        var devices = options.devices;
+        random.manual_seed(options.seed);
+        model = new LeNet().to(devices[0], options.scalar_type);
+        optimizer = Optimizers.create(options.optimizer, model.parameters(), options.optimizer_options, options.reference);
+        trainer = new Trainer(model, optimizer, (outputs, targets) => nn.functional.cross_entropy(outputs, targets), devices);
+    }
+
+    /// <summary>The trainer of the model.</summary>
+    public Trainer trainer { get; }
+
+    /// <summary>Count the steps of an epoch; the last may have a smaller batch.</summary>
+    public long steps_per_epoch => (train.Count + options.batch - 1) / options.batch;
+
+    /// <summary>Count the steps of the whole job.</summary>
+    public long planned_steps => Math.Min(options.epochs * steps_per_epoch, options.steps ?? long.MaxValue);
+
+    /// <summary>Train on the next batch.</summary>
+    /// <returns>What the step left.</returns>
+    public StepResult step()
+    {
+        var start = Stopwatch.GetTimestamp();
+        using var scope = NewDisposeScope();
+        var (epoch, position) = Math.DivRem(done, steps_per_epoch);
+        if (position == 0)
+        {
+            samples.Dispose();
+            samples = Order.order(train.Count, options.seed, epoch).DetachFromDisposeScope();
+        }
+
+        var first = position * options.batch;
+        var (images, labels) = train.batch(samples.narrow(0, first, Math.Min(options.batch, train.Count - first)));
+        var loss = trainer.step(images, labels);
+        var seconds = Stopwatch.GetElapsedTime(start).TotalSeconds;
+        done++;
+        var batch = Digest.digest([new("images", images), new("labels", labels)]);
+        return new StepResult(done, loss, labels.size(0), batch, seconds);
+    }
+
+    /// <summary>Measure the accuracy on the first <paramref name="count"/> test samples, or on all.</summary>
+    /// <param name="count">How many samples; null takes all.</param>
+    /// <returns>The share of samples whose largest output is at the target.</returns>
+    public double evaluate(long? count = null)
+    {
+        var total = Math.Min(count ?? test.Count, test.Count);
+        return trainer.evaluate(Batches(), accuracy);
+
+        IEnumerable<(object, object)> Batches()
+        {
+            for (long start = 0; start < total; start += EvaluationBatch)
+            {
+                using var row = arange(start, Math.Min(start + EvaluationBatch, total));
+                var (images, labels) = test.batch(row);
+                yield return (images, labels);
+                images.Dispose();
+                labels.Dispose();
+            }
+        }
+    }
+
+    /// <summary>Digest the model's state.</summary>
+    /// <returns>A SHA-256.</returns>
+    public string digest() => Digest.digest(trainer.state_dict());
+
+    /// <summary>Dispose the data, the trainer and the model.</summary>
+    public void Dispose()
+    {
+        trainer.Dispose();
+        optimizer.Dispose();
+        model.Dispose();
+        samples.Dispose();
+        test.Dispose();
+        train.Dispose();
+    }
+
+    /// <summary>Measure the share of samples whose largest output is at the target.</summary>
+    private static Tensor accuracy(object outputs, object targets)
+        => ((Tensor)outputs).argmax(1).eq((Tensor)targets).to(float64).mean();
+}

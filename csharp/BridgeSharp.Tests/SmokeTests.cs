@@ -1,9 +1,0 @@
-using Xunit;
-
-namespace BridgeSharp.Tests;
-
-public sealed class SmokeTests
-{
-    [Fact]
-    public void Test() => Assert.True(true);
-}

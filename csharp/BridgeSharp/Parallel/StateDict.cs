@@ -1,0 +1,91 @@
+using BridgeSharp.Parallel;
+using TorchSharp;
+using static TorchSharp.torch;
+
+namespace BridgeSharp;
+
+/// <summary>State dicts with PyTorch's order of keys and PyTorch's checks.</summary>
+public static class StateDict
+{
+    /// <summary>Return the state of a module: its parameters, its persistent buffers, then its children's.</summary>
+    /// <remarks>
+    /// TorchSharp's own <c>state_dict</c> lists all parameters before all buffers. Spec: R6.3.
+    /// Source: torch/nn/modules/module.py
+    /// </remarks>
+    /// <param name="module">The module.</param>
+    /// <returns>Names and tensors (aliases: the module's own), in order.</returns>
+    public static OrderedDictionary<string, Tensor> Of(nn.Module module)
+    {
+        var state = new OrderedDictionary<string, Tensor>();
+        Collect(module, "", state);
+        return state;
+    }
+
+    /// <summary>Load a state strictly: every key, every shape, no broadcasting.</summary>
+    /// <remarks>Spec: R6.2.</remarks>
+    /// <param name="module">The module.</param>
+    /// <param name="source">Names and tensors.</param>
+    /// <exception cref="InvalidOperationException">Keys that are missing, unexpected or of another shape, listed.</exception>
+    public static void Load(nn.Module module, IReadOnlyDictionary<string, Tensor> source)
+    {
+        var own = Of(module);
+        var faults = Faults(own, source).ToList();
+        if (faults.Count > 0)
+        {
+            throw new InvalidOperationException(
+                $"Error(s) in loading state_dict for {module.GetName()}:\n\t{string.Join("\n\t", faults)}");
+        }
+
+        using var mode = no_grad();
+        foreach (var (name, tensor) in own)
+        {
+            tensor.copy_(source[name]);
+        }
+    }
+
+    private static void Collect(nn.Module module, string prefix, OrderedDictionary<string, Tensor> state)
+    {
+        foreach (var (name, parameter) in module.named_parameters(recurse: false))
+        {
+            state.TryAdd(prefix + name, parameter);
+        }
+
+        foreach (var (name, buffer) in module.named_buffers(recurse: false, include_nonpersistent: false))
+        {
+            state.TryAdd(prefix + name, buffer);
+        }
+
+        foreach (var (name, child) in module.named_children())
+        {
+            Collect(child, $"{prefix}{name}.", state);
+        }
+    }
+
+    private static IEnumerable<string> Faults(OrderedDictionary<string, Tensor> own, IReadOnlyDictionary<string, Tensor> source)
+    {
+        var unexpected = source.Keys.Where(name => !own.ContainsKey(name)).ToList();
+        if (unexpected.Count > 0)
+        {
+            yield return $"Unexpected key(s) in state_dict: {Quoted(unexpected)}. ";
+        }
+
+        var missing = own.Keys.Where(name => !source.ContainsKey(name)).ToList();
+        if (missing.Count > 0)
+        {
+            yield return $"Missing key(s) in state_dict: {Quoted(missing)}. ";
+        }
+
+        foreach (var (name, tensor) in own)
+        {
+            if (source.TryGetValue(name, out var given) && !given.shape.SequenceEqual(tensor.shape))
+            {
+                yield return $"size mismatch for {name}: copying a param with shape {Size(given)} from checkpoint, "
+                    + $"the shape in current model is {Size(tensor)}.";
+            }
+        }
+    }
+
+    private static string Quoted(IEnumerable<string> names) => string.Join(", ", names.Select(name => $"\"{name}\""));
+
+    private static string Size(Tensor tensor) => $"torch.Size([{string.Join(", ", tensor.shape)}])";
+}
