@@ -53,23 +53,23 @@ def root(
 @app.command()
 def demo(  # noqa: PLR0913 - one argument per option
     epochs: int = typer.Option(1, min=1, help="How often to go through the training data."),
-    steps: Optional[int] = typer.Option(None, min=1, help="Stop after so many steps."),  # noqa: UP007, UP045 - typer 0.7
+    steps: Optional[int] = typer.Option(None, min=1, show_default=False, help="Stop after so many steps."),  # noqa: UP007, UP045 - typer 0.7
     replicas: int = typer.Option(2, min=1, help="Replicas on each side."),
     batch: int = typer.Option(128, min=1, help="Samples per step, over all replicas."),
     dtype: Optional[Dtype] = typer.Option(  # noqa: UP007, UP045
-        None, help="Element type [default: float32 where both builds agree, else float64]."
+        None, show_default=False, help="Element type [default: float32 where both builds agree, else float64]."
     ),
-    optimizer: Optimizer = typer.Option(Optimizer.adam, help="Optimizer."),
+    optimizer: Optimizer = typer.Option(Optimizer.adam, show_default="adam", help="Optimizer."),
     lr: Optional[float] = typer.Option(  # noqa: UP007, UP045
-        None, help="Learning rate [default: 0.001 for adam, 0.05 for sgd]."
+        None, show_default=False, help="Learning rate [default: 0.001 for adam, 0.05 for sgd]."
     ),
     seed: int = typer.Option(0, min=0, help="Of the weights and the order of the samples."),
     device: str = typer.Option("cpu", help="cpu, cuda (a GPU per replica), or cuda:0."),
     data: Optional[Path] = typer.Option(  # noqa: UP007, UP045
-        None, help="Folder of the Fashion-MNIST files [default: Debian's package]."
+        None, show_default=False, help="Folder of the Fashion-MNIST files [default: Debian's package]."
     ),
     threads: Optional[int] = typer.Option(  # noqa: UP007, UP045
-        None, min=1, help="Threads of each side [default: half of the cores]."
+        None, min=1, show_default=False, help="Threads of each side [default: half of the cores]."
     ),
     out: Path = typer.Option(Path("out/demo"), help="Folder for the report."),
 ) -> None:

@@ -10,12 +10,19 @@ from pathlib import Path
 from bridge.dotnet.errors import DotnetError
 
 HOST = "BridgeSharp.Host"
+FILES = (
+    f"{HOST}.dll",
+    f"{HOST}.runtimeconfig.json",
+    "BridgeSharp.dll",
+    "BridgeSharp.Models.dll",
+    "TorchSharp.dll",
+)
 _BUILT = Path(__file__).parents[2] / "csharp" / "artifacts" / "bin" / HOST / "release"
 HOSTFXR = {"win32": "hostfxr.dll", "darwin": "libhostfxr.dylib"}.get(sys.platform, "libhostfxr.so")
 
 
 def host_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """Find the folder with BridgeSharp.Host.dll and its runtime configuration.
+    """Find the folder with BridgeSharp.Host.dll and what it needs.
 
     Args:
         folder: where it is; else ``BRIDGE_HOST_FOLDER``, else the build output of the repository.
@@ -24,7 +31,7 @@ def host_folder(folder: str | os.PathLike[str] | None = None) -> Path:
         DotnetError: something is missing there.
     """
     found = Path(folder or os.environ.get("BRIDGE_HOST_FOLDER") or _BUILT).absolute()
-    for name in (f"{HOST}.dll", f"{HOST}.runtimeconfig.json"):
+    for name in FILES:
         if not (found / name).is_file():
             message = (
                 f"host_folder: expected {name} in {found}, found none: "

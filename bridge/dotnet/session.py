@@ -37,7 +37,7 @@ class Session:
         """What the state holds, in order: ``name``, ``dtype``, ``shape``, ``kind`` and more."""
         return list(self._manifest()["tensors"])
 
-    def state_dict(self) -> "OrderedDict[str, torch.Tensor]":
+    def state_dict(self) -> OrderedDict[str, torch.Tensor]:
         """Return a copy of the state, in the order of the C# module."""
         manifest = self._manifest()
         with self._host.segment(manifest["bytes"]) as memory:
@@ -86,12 +86,12 @@ class Session:
         return manifest
 
 
-def then(source: "Future[T]", convert: Callable[[T], U]) -> "Future[U]":
+def then(source: Future[T], convert: Callable[[T], U]) -> Future[U]:
     """Return a future of the converted result."""
     target: Future[U] = Future()
     target.set_running_or_notify_cancel()
 
-    def finish(done: "Future[T]") -> None:
+    def finish(done: Future[T]) -> None:
         try:
             target.set_result(convert(done.result()))
         except Exception as error:  # noqa: BLE001 - whoever waits for the future gets it

@@ -31,7 +31,7 @@ class Trainer(Session):
         """
         return result(self.step_async(inputs, targets))
 
-    def step_async(self, inputs: object, targets: object) -> "Future[float]":
+    def step_async(self, inputs: object, targets: object) -> Future[float]:
         """Start a step and go on; the arguments are copied before it returns."""
         layout = Layout("step")
         batch = {"inputs": layout.tree(inputs), "targets": layout.tree(targets)}

@@ -83,7 +83,11 @@ def _call(facade: runtime.Facade, request: str, address: int, size: int) -> str:
 
 
 def _failure(error: Exception) -> str:
-    """Make the reply that describes an error of the worker's own."""
-    known = isinstance(error, DotnetError)
-    message = str(error) if known else f"worker: {type(error).__name__}: {error}"
-    return json.dumps({"error": {"message": message}})
+    """Make the reply that describes an error of the worker's own, by its first cause."""
+    if isinstance(error, DotnetError):
+        return json.dumps({"error": {"message": str(error)}})
+    cause: Any = error
+    while (inner := getattr(cause, "InnerException", None)) is not None:
+        cause = inner
+    text = getattr(cause, "Message", cause)
+    return json.dumps({"error": {"message": f"worker: {type(cause).__name__}: {text}"}})

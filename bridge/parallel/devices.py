@@ -14,12 +14,25 @@ def as_devices(verb: str, devices: Sequence[str | torch.device]) -> list[torch.d
         devices: names such as ``"cpu"`` or ``"cuda:1"``, or torch devices.
 
     Raises:
-        ValueError: the list is empty.
+        ValueError: the list is empty, or a device is not one of this machine.
     """
     if not devices:
         message = f"{verb}: expected at least 1 device, got 0"
         raise ValueError(message)
-    return [torch.device(device) for device in devices]
+    return [_device(verb, device) for device in devices]
+
+
+def _device(verb: str, name: str | torch.device) -> torch.device:
+    """Read a device, which must be there."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        message = f"{verb}: expected a device such as cpu or cuda:0, got {name}"
+        raise ValueError(message) from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        message = f"{verb}: expected device {device} on this machine, got {torch.cuda.device_count()} GPUs"
+        raise ValueError(message)
+    return device
 
 
 def device_of(model: nn.Module) -> torch.device:

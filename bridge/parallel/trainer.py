@@ -9,6 +9,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from bridge.parallel.average import average
+from bridge.parallel.devices import as_devices
 from bridge.parallel.gather import gather
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.replicate import replicate
@@ -46,7 +47,7 @@ class Trainer:
         self.model = model
         self.optimizer = optimizer
         self.loss = loss
-        self.devices = [torch.device(device) for device in devices]
+        self.devices = as_devices("Trainer", devices)
         self.replicas = replicate(model, self.devices)
 
     def step(self, inputs: Any, targets: Any) -> float:  # noqa: ANN401 - any tree

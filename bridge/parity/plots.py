@@ -78,7 +78,7 @@ def _draw_nothing(axes: Axes, _: _Report) -> None:
 
 def _draw_loss(axes: Axes, report: _Report) -> None:
     """Draw the loss of both sides, and the key to the lines."""
-    _draw_sides(axes, report["series"], "Loss of each step")
+    _draw_sides(axes, report["series"], "Training loss")
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2, handlelength=1.4
     )
@@ -86,7 +86,8 @@ def _draw_loss(axes: Axes, report: _Report) -> None:
 
 def _draw_accuracy(axes: Axes, report: _Report) -> None:
     """Draw the accuracy of both sides."""
-    _draw_sides(axes, report["accuracy_series"], "Accuracy on the test set")
+    _draw_sides(axes, report["accuracy_series"], "Accuracy on test samples")
+    axes.set_ylim(0, 1)
 
 
 def _draw_sides(axes: Axes, series: Sequence[_Report], title: str) -> None:

@@ -71,18 +71,19 @@ def plain(value: object) -> str:
 
 def verdict(report: Mapping[str, Any]) -> str:
     """Say the verdict of a report in one line, with the rule and the numbers behind it."""
-    if report["verdict"] == "incomparable":
-        return f"incomparable: {report['reason']}"
-    numbers = (
+    first = report["first_divergence"]
+    if report["verdict"] == "identical":
+        found = f"identical: {count(report['parameters'])} parameters"
+    elif report["verdict"] == "diverged" and first is not None:
+        found = f"diverged at step {count(first['step'])} in {first['parameter']}: "
+        found += f"{share(report['identical'], report['parameters'])} parameters identical"
+    else:
+        return f"{report['verdict']}: {report['reason']}"
+    return (
+        f"{found} by rule {report['rule']}, "
         f"largest difference {magnitude(report['max_abs_difference'])} "
         f"({ulps(report['max_ulp32'])} ulp32) after {steps(report)}"
     )
-    if report["verdict"] == "identical":
-        found = f"identical: {count(report['parameters'])} parameters"
-    else:
-        found = f"diverged{_place(report)}: " + share(report["identical"], report["parameters"])
-        found += " parameters identical"
-    return f"{found} by rule {report['rule']}, {numbers}"
 
 
 def steps(report: Mapping[str, Any]) -> str:
@@ -92,12 +93,6 @@ def steps(report: Mapping[str, Any]) -> str:
     if done != planned:
         text += f" of {count(planned)}"
     return text + (" (interrupted)" if report["interrupted"] else "")
-
-
-def _place(report: Mapping[str, Any]) -> str:
-    """Say where a report diverged first."""
-    first = report["first_divergence"]
-    return "" if first is None else f" at step {count(first['step'])} in {first['parameter']}"
 
 
 def _written(number: float | str | None, form: str) -> str:

@@ -11,6 +11,7 @@ from bridge.data import FashionMnist, order
 from bridge.models import LeNet
 from bridge.optim import create
 from bridge.parallel import Trainer
+from bridge.parallel.devices import as_devices
 from bridge.parity.digest import digest
 from bridge.recipes.options import DTYPES, Options
 
@@ -46,12 +47,12 @@ class FashionLeNet:
     def __init__(self, options: Options) -> None:
         """Read the data, seed and build the model, and replicate it."""
         torch.set_num_threads(options.threads)
+        devices = as_devices("options", options.devices)
         dtype = DTYPES[options.dtype]
         folder = None if options.data is None else Path(options.data)
         self.options = options
         self.train = FashionMnist(folder, train=True, dtype=dtype)
         self.test = FashionMnist(folder, train=False, dtype=dtype)
-        devices = options.devices
         torch.manual_seed(options.seed)
         model = LeNet().to(device=devices[0], dtype=dtype)
         optimizer = create(options.optimizer, model.parameters(), **options.optimizer_options)

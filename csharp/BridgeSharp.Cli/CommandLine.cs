@@ -8,17 +8,17 @@ internal static class CommandLine
 {
     private const int BadUsage = 2;
 
-    private static readonly Option<long> Epochs = Number("--epochs", 1L, "How often to go through the training data.");
+    private static readonly Option<long> Epochs = Default("--epochs", 1L, "How often to go through the training data.");
     private static readonly Option<long?> Steps = Optional<long?>("--steps", "Stop after so many steps.");
-    private static readonly Option<int> Replicas = Number("--replicas", 2, "Replicas.");
-    private static readonly Option<long> Batch = Number("--batch", 128L, "Samples per step, over all replicas.");
+    private static readonly Option<int> Replicas = Default("--replicas", 2, "Replicas.");
+    private static readonly Option<long> Batch = Default("--batch", 128L, "Samples per step, over all replicas.");
     private static readonly Option<string> Dtype = Choice("--dtype", "Element type.", "float64", "float32");
     private static readonly Option<string> Optimizer = Choice("--optimizer", "Optimizer.", "adam", "sgd");
     private static readonly Option<double?> Rate = Optional<double?>("--lr", "Learning rate [default: 0.001 for adam, 0.05 for sgd].");
-    private static readonly Option<long> Seed = Number("--seed", 0L, "Of the weights and the order of the samples.");
-    private static readonly Option<string> Device = Number("--device", "cpu", "cpu, cuda (a GPU per replica), or cuda:0.");
+    private static readonly Option<long> Seed = Default("--seed", 0L, "Of the weights and the order of the samples.");
+    private static readonly Option<string> Device = Default("--device", "cpu", "cpu, cuda (a GPU per replica), or cuda:0.");
     private static readonly Option<string?> Data = Optional<string?>("--data", "Folder of the Fashion-MNIST files [default: Debian's package].");
-    private static readonly Option<int> Threads = Number("--threads", Math.Max(1, Environment.ProcessorCount / 2), "Threads of libtorch.");
+    private static readonly Option<int> Threads = Default("--threads", Math.Max(1, Environment.ProcessorCount / 2), "Threads of libtorch.");
     private static readonly Option<string> Reference = Choice("--reference", "Whose optimizer formulas: PyTorch 2.10 or 1.13.", "2.10", "1.13");
 
     /// <summary>Run a command line.</summary>
@@ -72,7 +72,7 @@ internal static class CommandLine
         }
     }
 
-    private static Option<T> Number<T>(string name, T value, string description)
+    private static Option<T> Default<T>(string name, T value, string description)
         => new(name) { Description = description, DefaultValueFactory = _ => value };
 
     private static Option<T> Optional<T>(string name, string description) => new(name) { Description = description };

@@ -3,6 +3,7 @@ using System.Text.Json;
 using System.Text.Json.Nodes;
 using System.Text.Json.Serialization;
 using BridgeSharp.Models.Recipes;
+using BridgeSharp.Native;
 using BridgeSharp.Parity;
 using static TorchSharp.torch;
 
@@ -50,6 +51,7 @@ public static class Facade
     {
         try
         {
+            NativeLibraries.Load();
             var message = JsonNode.Parse(request)!;
             var name = (string)message["method"]!;
             if (!Methods.TryGetValue(name, out var method))

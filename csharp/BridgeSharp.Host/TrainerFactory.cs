@@ -1,5 +1,6 @@
 using System.Text.Json.Nodes;
 using BridgeSharp.Optim;
+using BridgeSharp.Parallel;
 using TorchSharp;
 using static TorchSharp.torch;
 using functional = TorchSharp.torch.nn.functional;
@@ -24,7 +25,7 @@ internal static class TrainerFactory
     {
         var dtype = Choose("dtype", Dtypes, (string)arguments["dtype"]!);
         var loss = Choose("loss", Losses, (string)arguments["loss"]!);
-        var devices = arguments["devices"]!.AsArray().Select(name => device((string)name!)).ToList();
+        var devices = Devices.Read("trainer", [.. arguments["devices"]!.AsArray().Select(name => (string)name!)]);
         if (arguments["threads"] is { } threads)
         {
             set_num_threads((int)threads);

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using BridgeSharp.Data;
 using BridgeSharp.Optim;
+using BridgeSharp.Parallel;
 using BridgeSharp.Parity;
 using TorchSharp;
 using static TorchSharp.torch;
@@ -36,9 +37,9 @@ public sealed class FashionLeNet : IDisposable
     {
         this.options = options.Checked();
         set_num_threads(options.threads);
+        var devices = Devices.Read("options", options.devices);
         train = new FashionMnist(options.data, train: true, options.scalar_type);
         test = new FashionMnist(options.data, train: false, options.scalar_type);
-        var devices = options.devices;
         random.manual_seed(options.seed);
         model = new LeNet().to(devices[0], options.scalar_type);
         optimizer = Optimizers.create(options.optimizer, model.parameters(), options.optimizer_options, options.reference);

@@ -55,8 +55,8 @@ public sealed record Options
         => Defaults[optimizer].ToDictionary(option => option.Key, option => (object)(option.Key == "lr" ? lr ?? option.Value : option.Value));
 
     /// <summary>One device per replica.</summary>
-    public IReadOnlyList<Device> devices
-        => [.. Enumerable.Range(0, replicas).Select(index => device(this.device == "cuda" ? $"cuda:{index}" : this.device))];
+    public IReadOnlyList<string> devices
+        => [.. Enumerable.Range(0, replicas).Select(index => device == "cuda" ? $"cuda:{index}" : device)];
 
     /// <summary>The element type.</summary>
     public ScalarType scalar_type => Dtypes[dtype];

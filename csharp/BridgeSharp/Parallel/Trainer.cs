@@ -34,6 +34,7 @@ public sealed class Trainer : IDisposable
         this.optimizer = optimizer;
         this.loss = loss;
         this.devices = devices ?? [CPU];
+        Devices.Check("Trainer", this.devices);
         replicas = bridge.replicate(model, this.devices);
     }
 

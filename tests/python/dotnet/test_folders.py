@@ -73,7 +73,7 @@ def test_host_folder_comes_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """BRIDGE_HOST_FOLDER replaces the build output."""
-    for name in ("BridgeSharp.Host.dll", "BridgeSharp.Host.runtimeconfig.json"):
+    for name in folders.FILES:
         (tmp_path / name).touch()
     monkeypatch.setenv("BRIDGE_HOST_FOLDER", str(tmp_path))
     assert folders.host_folder() == tmp_path

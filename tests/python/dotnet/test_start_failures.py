@@ -37,8 +37,19 @@ def test_missing_library(library: str, host_folder: Path, tmp_path: Path) -> Non
     copy = tmp_path / "host"
     shutil.copytree(host_folder, copy)
     (copy / library).unlink()
-    with pytest.raises(DotnetError, match=library.removesuffix(".dll")):
+    with pytest.raises(DotnetError, match=rf"expected {library} in .*build\.sh setup"):
         start(host_folder=copy)
+
+
+@pytest.mark.parametrize("library", ["BridgeSharp.dll", "TorchSharp.dll"])
+def test_broken_library(library: str, host_folder: Path, tmp_path: Path) -> None:
+    """A library that is none is named too, before any stack."""
+    copy = tmp_path / "host"
+    shutil.copytree(host_folder, copy)
+    (copy / library).write_text("no library", encoding="utf-8")
+    with pytest.raises(DotnetError) as info:
+        start(host_folder=copy)
+    assert library.removesuffix(".dll") in info.value.message.splitlines()[0]
 
 
 def test_missing_python_runtime(host_folder: Path, tmp_path: Path) -> None:
@@ -71,7 +82,7 @@ def test_worker_that_ends_before_it_is_ready(host_folder: Path, tmp_path: Path) 
 @pytest.mark.skipif(os.name != "posix", reason="writes shell scripts")
 def test_worker_that_says_what_is_no_frame(host_folder: Path, tmp_path: Path) -> None:
     """A program that is no Python and talks is refused, not waited for."""
-    python = script(tmp_path / "python", "echo Hello, I am no worker.; sleep 60")
+    python = script(tmp_path / "python", "echo Hello, I am no worker.; exec sleep 60")
     with pytest.raises(WorkerDied, match="receive: expected a frame of at most"):
         start(host_folder=host_folder, worker_python=python)
 

@@ -1,6 +1,7 @@
 """A C# library of the user's own, trained from Python."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,26 @@ def test_python_computes_while_csharp_does(make: Make) -> None:
             inputs.copy_(INPUTS * k)
             steps.append(trainer.step_async(inputs, TARGETS))
         assert [step.result() for step in steps] == expected
+
+
+def test_threads_share_a_host(make: Make) -> None:
+    """Threads that train at the same time do not disturb each other's batches and states."""
+
+    def train(seed: int) -> list[object]:
+        with make("Tiny", seed=1) as trainer:
+            inputs = INPUTS * seed
+            return [
+                (
+                    trainer.step(inputs, TARGETS),
+                    trainer.digest(),
+                    trainer.state_dict()["layer.bias"],
+                )
+                for _ in range(20)
+            ]
+
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(train, range(3)))
+    assert repr(together) == repr([train(seed) for seed in range(3)])
 
 
 def test_reply_fails_alone(shared_host: IsolatedHost) -> None:

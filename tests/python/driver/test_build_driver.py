@@ -34,6 +34,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(REPOSITORY / name, root)
     for folder in ("bridge", "csharp", "tests"):
         (root / folder).mkdir()
+    (root / "bridge" / "__init__.py").touch()
     (root / "bridge" / "__main__.py").write_text(ECHO)
     (root / "csharp" / "BridgeSharp.slnx").write_text("<Solution />\n")
     return root

@@ -17,6 +17,7 @@ _TENSORS = {
     "fc2.weight": [10, 128],
     "fc2.bias": [10],
 }
+_BATCH = {"step": 1, "parameter": "batch", "max_abs_difference": None, "max_ulp32": None}
 _KINDS: dict[str, Report] = {
     "identical": {"steps": 120},
     "one step": {"steps": 1},
@@ -25,6 +26,7 @@ _KINDS: dict[str, Report] = {
     "interrupted": {"steps": 12, "planned_steps": 469, "interrupted": True},
     "no step": {"steps": 0, "digest": {"python": None, "csharp": None}},
     "failed": {"steps": 3, "error": "step: the worker was killed\n  by SIGKILL"},
+    "another batch": {"steps": 3, "verdict": "diverged", "first_divergence": _BATCH},
     "not measured": {"steps": 2, "max_abs_difference": None, "accuracy_series": []},
 }
 

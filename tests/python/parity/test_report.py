@@ -126,6 +126,15 @@ def test_page_names_the_first_divergence(make_report: MakeReport, tmp_path: Path
     assert "all 25,000" in text
 
 
+def test_page_tells_what_never_moved(make_report: MakeReport, tmp_path: Path) -> None:
+    """A trainable tensor that stayed at its start is named; one that is not trained is none."""
+    report = make_report(steps=2)
+    report["tensors"][0]["moved"], report["tensors"][1]["moved"] = None, False
+    write(report, tmp_path)
+    assert _Page(tmp_path).text.count("never moved from its start") == 1
+    assert "conv1.bias never moved from its start" in _Page(tmp_path).text
+
+
 @pytest.mark.parametrize(
     ("rule", "shown"), [("bitwise", "0: bit-identical"), ("float32", "0: no difference")]
 )

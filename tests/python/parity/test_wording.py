@@ -30,11 +30,13 @@ MakeReport = Callable[..., dict[str, Any]]
         (
             {"steps": 40, "diverged_at": 3, "planned_steps": 50, "interrupted": True},
             (
-                "diverged at step 3 in conv1.weight: 128,900 of 129,068 parameters identical by rule "
-                "float32, largest difference 7.6e-05 (20,401 ulp32) after 40 steps of 50 (interrupted)"
+                "diverged at step 3 in conv1.weight: 128,900 of 129,068 parameters identical "
+                "by rule float32, largest difference 7.6e-05 (20,401 ulp32) "
+                "after 40 steps of 50 (interrupted)"
             ),
         ),
         ({"steps": 0}, "incomparable: No step was made."),
+        ({"verdict": "diverged", "reason": "The loss is NaN."}, "diverged: The loss is NaN."),
     ],
 )
 def test_verdict(options: dict[str, Any], said: str, make_report: MakeReport) -> None:
