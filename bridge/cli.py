@@ -43,7 +43,7 @@ def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it
 
 @app.callback()
 def root(
-    version: bool = typer.Option(  # noqa: ARG001, FBT001 - typer reads it
+    version: bool = typer.Option(  # noqa: FBT001 - typer reads it
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
@@ -51,24 +51,32 @@ def root(
 
 
 @app.command()
-def demo(  # noqa: PLR0913 - one argument per option
+def demo(
     epochs: int = typer.Option(1, min=1, help="How often to go through the training data."),
-    steps: Optional[int] = typer.Option(None, min=1, show_default=False, help="Stop after so many steps."),  # noqa: UP007, UP045 - typer 0.7
+    steps: Optional[int] = typer.Option(
+        None, min=1, show_default=False, help="Stop after so many steps."
+    ),
     replicas: int = typer.Option(2, min=1, help="Replicas on each side."),
     batch: int = typer.Option(128, min=1, help="Samples per step, over all replicas."),
-    dtype: Optional[Dtype] = typer.Option(  # noqa: UP007, UP045
-        None, show_default=False, help="Element type [default: float32 where both builds agree, else float64]."
+    dtype: Optional[Dtype] = typer.Option(
+        None,
+        show_default=False,
+        help="Element type [default: float32 where both builds agree, else float64].",
     ),
-    optimizer: Optimizer = typer.Option(Optimizer.adam, show_default="adam", help="Optimizer."),
-    lr: Optional[float] = typer.Option(  # noqa: UP007, UP045
+    optimizer: Optimizer = typer.Option(
+        Optimizer.adam, show_default=False, help="Optimizer [default: adam]."
+    ),
+    lr: Optional[float] = typer.Option(
         None, show_default=False, help="Learning rate [default: 0.001 for adam, 0.05 for sgd]."
     ),
     seed: int = typer.Option(0, min=0, help="Of the weights and the order of the samples."),
     device: str = typer.Option("cpu", help="cpu, cuda (a GPU per replica), or cuda:0."),
-    data: Optional[Path] = typer.Option(  # noqa: UP007, UP045
-        None, show_default=False, help="Folder of the Fashion-MNIST files [default: Debian's package]."
+    data: Optional[Path] = typer.Option(
+        None,
+        show_default=False,
+        help="Folder of the Fashion-MNIST files [default: Debian's package].",
     ),
-    threads: Optional[int] = typer.Option(  # noqa: UP007, UP045
+    threads: Optional[int] = typer.Option(
         None, min=1, show_default=False, help="Threads of each side [default: half of the cores]."
     ),
     out: Path = typer.Option(Path("out/demo"), help="Folder for the report."),

@@ -27,7 +27,7 @@ def create(name: str, parameters: Iterable[torch.Tensor], **options: Any) -> tor
     if name not in OPTIMIZERS:
         message = f"optimizer: expected one of {', '.join(OPTIMIZERS)}, got {name!r}"
         raise ValueError(message)
-    return OPTIMIZERS[name](list(parameters), **options)  # type: ignore[call-arg]
+    return OPTIMIZERS[name](list(parameters), **options)
 
 
 def reference() -> str:

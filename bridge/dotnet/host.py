@@ -70,7 +70,6 @@ class Host(ABC):
         optimizer: str = "sgd",
         lr: float | None = None,
         loss: str = "cross_entropy",
-        reduction: str = "mean",
         replicas: int = 1,
         devices: Sequence[str] | None = None,
         dtype: str = "float32",
@@ -88,7 +87,6 @@ class Host(ABC):
             optimizer: ``sgd`` or ``adam``.
             lr: the learning rate; None leaves it to the optimizer.
             loss: its name in PyTorch.
-            reduction: ``mean`` or ``sum``.
             replicas: how many, all on the CPU.
             devices: one per replica; replaces ``replicas``.
             dtype: of the parameters.
@@ -114,7 +112,6 @@ class Host(ABC):
             devices=["cpu"] * replicas if devices is None else list(devices),
             optimizer={"name": optimizer, **chosen},
             loss=loss,
-            reduction=reduction,
             threads=threads,
         )
 

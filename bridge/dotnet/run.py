@@ -14,7 +14,7 @@ class Run(Session):
     """Trains the C# twin of :class:`bridge.recipes.FashionLeNet`, one step at a call."""
 
     @staticmethod
-    def create_async(host: Host, options: Options, reference: str) -> "Future[dict[str, Any]]":
+    def create_async(host: Host, options: Options, reference: str) -> Future[dict[str, Any]]:
         """Start to make the job in C# and go on; ``Run`` takes the reply.
 
         Args:
@@ -24,12 +24,18 @@ class Run(Session):
         """
         return host.submit("run.create", **asdict(options), reference=reference)
 
-    def step_async(self) -> "Future[StepResult]":
+    def step_async(self) -> Future[StepResult]:
         """Start to train on the next batch and go on."""
         future = self._host.submit("run.step", handle=self._handle)
-        return then(future, lambda reply: StepResult(**{**reply, "loss": float(reply["loss"])}))
+        return then(future, _read)
 
-    def evaluate_async(self, count: int | None = None) -> "Future[float]":
+    def evaluate_async(self, count: int | None = None) -> Future[float]:
         """Start to measure the accuracy on the first ``count`` test samples, or on all."""
         future = self._host.submit("run.evaluate", handle=self._handle, count=count)
         return then(future, lambda reply: float(reply["accuracy"]))
+
+
+def _read(reply: dict[str, Any]) -> StepResult:
+    """Read a step's result; a loss that is not finite comes as text, which float reads too."""
+    fields: dict[str, Any] = {**reply, "loss": float(reply["loss"])}
+    return StepResult(**fields)

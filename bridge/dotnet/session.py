@@ -22,7 +22,7 @@ U = TypeVar("U")
 class Session:
     """A C# trainer that is held by a handle: its state, its digest, its end."""
 
-    def __init__(self, host: Host, created: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, created: dict[str, Any]) -> None:
         """Hold what C# has made.
 
         Args:
@@ -60,6 +60,10 @@ class Session:
         with self._host.segment(layout.size) as memory:
             layout.write(memory)
             self._host.call("state.read", handle=self._handle, tensors=tensors, strict=strict)
+
+    def set(self, *, lr: float) -> None:
+        """Change the learning rate of every parameter group, from the next step on."""
+        self._host.call("trainer.set", handle=self._handle, lr=lr)
 
     def digest(self) -> str:
         """Return the digest of the parameters, which is equal where all their bits are."""

@@ -45,7 +45,8 @@ class Layout:
         """Describe nested arguments, and place their tensors.
 
         Args:
-            value: tensors, numpy arrays, numbers or None, in any nest of tuples, lists and dicts.
+            value: tensors, numpy arrays, numbers, text or None, in any nest of tuples, lists and
+                dicts.
 
         Raises:
             ValueError: anything else.
@@ -57,7 +58,7 @@ class Layout:
         if isinstance(value, tuple | list):
             kind = "tuple" if isinstance(value, tuple) else "list"
             return {kind: [self.tree(item) for item in value]}
-        return {"value": self._scalar(value)}
+        return self._scalar(value)
 
     def place(self, value: object) -> dict[str, Any]:
         """Place one tensor or numpy array.
@@ -90,14 +91,14 @@ class Layout:
             self._refuse("text as the key of a dict", type(key).__name__)
         return key
 
-    def _scalar(self, value: object) -> object:
-        """Make a number one that JSON can hold; it has no infinity, so that one goes as text."""
-        number = value.item() if isinstance(value, np.generic) else value
-        if number is not None and not isinstance(number, int | float):
-            self._refuse("tensors, arrays, numbers or None", type(number).__name__)
-        if isinstance(number, float) and not math.isfinite(number):
-            return "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
-        return number
+    def _scalar(self, value: object) -> dict[str, Any]:
+        """Describe a plain value; JSON has no sign for a number that is not finite."""
+        plain = value.item() if isinstance(value, np.generic) else value
+        if plain is not None and not isinstance(plain, int | float | str):
+            self._refuse("tensors, arrays, numbers, text or None", type(plain).__name__)
+        if isinstance(plain, float) and not math.isfinite(plain):
+            return {"number": str(plain).replace("nan", "NaN").replace("inf", "Infinity")}
+        return {"value": plain}
 
     def _refuse(self, expected: str, actual: str) -> NoReturn:
         """Raise the error about an argument."""

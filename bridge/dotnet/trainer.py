@@ -40,7 +40,3 @@ class Trainer(Session):
             future = self._host.submit("trainer.step", handle=self._handle, **batch)
         # A loss that is not finite comes as text, which float reads too.
         return then(future, lambda reply: float(reply["loss"]))
-
-    def set(self, **options: Any) -> None:  # noqa: ANN401 - JSON
-        """Change options of the optimizer, such as ``lr``, from the next step on."""
-        self._host.call("trainer.set", handle=self._handle, **options)

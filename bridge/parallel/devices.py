@@ -30,7 +30,8 @@ def _device(verb: str, name: str | torch.device) -> torch.device:
         message = f"{verb}: expected a device such as cpu or cuda:0, got {name}"
         raise ValueError(message) from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        message = f"{verb}: expected device {device} on this machine, got {torch.cuda.device_count()} GPUs"
+        count = torch.cuda.device_count()
+        message = f"{verb}: expected device {device} on this machine, got {count} GPUs"
         raise ValueError(message)
     return device
 

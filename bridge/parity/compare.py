@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 Rule = Literal["bitwise", "float32"]
+Numbers = npt.NDArray[np.float64]
 FLOOR, SHARE = 1024, 64
 
 
@@ -66,7 +68,9 @@ def _compare(name: str, python: torch.Tensor, csharp: torch.Tensor, rule: Rule) 
     """Compare one tensor."""
     if python.shape != csharp.shape or python.dtype != csharp.dtype:
         expected = f"{python.dtype} {tuple(python.shape)}"
-        message = f"compare: expected {name} as {expected}, got {csharp.dtype} {tuple(csharp.shape)}"
+        message = (
+            f"compare: expected {name} as {expected}, got {csharp.dtype} {tuple(csharp.shape)}"
+        )
         raise ValueError(message)
     a, b = _numbers(python), _numbers(csharp)
     finite = np.isfinite(a) & np.isfinite(b)
@@ -90,19 +94,21 @@ def _compare(name: str, python: torch.Tensor, csharp: torch.Tensor, rule: Rule) 
     )
 
 
-def ulp32(a: "np.ndarray[tuple[int], np.dtype[np.float64]]", b: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def ulp32(a: Numbers, b: Numbers) -> Numbers:
     """Measure the spacing of float32 numbers at each pair, not below a 1024th of the largest."""
     size = np.maximum(np.abs(a), np.abs(b))
     floor = size[np.isfinite(size)].max(initial=0.0) / FLOOR
-    return np.spacing(np.maximum(size, floor).astype(np.float32)).astype(np.float64)
+    spacing: Numbers = np.spacing(np.maximum(size, floor).astype(np.float32)).astype(np.float64)
+    return spacing
 
 
-def _numbers(tensor: torch.Tensor) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def _numbers(tensor: torch.Tensor) -> Numbers:
     """Flatten a tensor to float64, which holds every narrower float exactly."""
-    return tensor.detach().cpu().reshape(-1).to(torch.float64).numpy()
+    numbers: Numbers = tensor.detach().cpu().reshape(-1).to(torch.float64).numpy()
+    return numbers
 
 
-def _largest(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", finite: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
+def _largest(values: Numbers, finite: npt.NDArray[np.bool_]) -> float:
     """Take the largest value; one that is not finite on either side makes it infinite."""
     if not finite.all():
         return float("inf")

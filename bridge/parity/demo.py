@@ -1,5 +1,6 @@
 """The main job: train both sides, show it, and report the verdict."""
 
+import shlex
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -9,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from bridge.dotnet import DotnetError, Host
+from bridge.optim import reference
 from bridge.parity import family
-from bridge.parity.compare import Rule
 from bridge.parity.live import LiveView, summary
 from bridge.parity.machine import describe, versions
 from bridge.parity.report import write
@@ -36,15 +37,17 @@ class Record:
 
     def add(self, step: TwinStep) -> None:
         """Note a step."""
-        self.series.append({
-            "step": step.python.number,
-            "python": step.python.loss,
-            "csharp": step.csharp.loss,
-            "difference": step.max_abs_difference,
-            "ulp32": step.max_ulp32,
-            "identical": step.identical,
-            "seconds": {"python": step.python.seconds, "csharp": step.csharp.seconds},
-        })
+        self.series.append(
+            {
+                "step": step.python.number,
+                "python": step.python.loss,
+                "csharp": step.csharp.loss,
+                "difference": step.max_abs_difference,
+                "ulp32": step.max_ulp32,
+                "identical": step.identical,
+                "seconds": {"python": step.python.seconds, "csharp": step.csharp.seconds},
+            }
+        )
 
 
 def demo(host: Host, options: Options, dtype: str | None, out: Path, command: str) -> int:
@@ -66,7 +69,7 @@ def demo(host: Host, options: Options, dtype: str | None, out: Path, command: st
     start = time.perf_counter()
     console = Console()
     same = family.compare(host, options.threads)
-    rule: Rule = "bitwise" if all(same.values()) else "float32"
+    rule = family.rule(same)
     chosen = replace(options, dtype=dtype or ("float32" if rule == "bitwise" else "float64"))
     twins = Twins(chosen, host, rule)
     record = Record()
@@ -80,6 +83,7 @@ def demo(host: Host, options: Options, dtype: str | None, out: Path, command: st
     report = {
         "title": FashionLeNet.title,
         "command": command,
+        "csharp_command": _csharp_command(chosen),
         **judge(twins, record.series, record.error),
         "planned_steps": twins.python.planned_steps,
         "interrupted": record.interrupted,
@@ -135,9 +139,18 @@ def _train(twins: Twins, record: Record, console: Console) -> None:
                 python, csharp = twins.evaluate(EVALUATION_SAMPLES)
                 point = {"step": number, "python": python, "csharp": csharp}
                 record.accuracy_series.append(point)
+        view.note("measures the accuracy on the whole test set")
         python, csharp = twins.evaluate()
     record.accuracy = {"python": python, "csharp": csharp}
     record.accuracy_series.append({"step": planned, **record.accuracy})
+
+
+def _csharp_command(options: Options) -> str:
+    """Write the command that runs the same job in C# alone."""
+    given = {**asdict(options), "reference": reference()}
+    words = [(f"--{name}", str(value)) for name, value in given.items() if value is not None]
+    project = "dotnet run --project csharp/BridgeSharp.Cli -c Release -- train lenet"
+    return f"{project} {shlex.join(word for pair in words for word in pair)}"
 
 
 def _digests(twins: Twins, record: Record) -> dict[str, str | None]:

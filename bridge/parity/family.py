@@ -1,17 +1,20 @@
 """Whether two builds of libtorch compute the same bits: one build family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch.nn import functional
 
 from bridge.dotnet.calls import result
 from bridge.dotnet.host import Host
+from bridge.parity.compare import Rule
 from bridge.parity.digest import digest, dtype_name
 
 Inputs = dict[str, torch.Tensor]
 
-OPERATIONS: dict[str, Callable[[Inputs], torch.Tensor]] = {
+# Any: not every function of torch 1.13 has types.
+OPERATIONS: dict[str, Callable[[Inputs], Any]] = {
     "add_alpha": lambda t: t["a"].add(t["b"], alpha=0.3),
     "lerp": lambda t: t["a"].lerp(t["b"], 0.1),
     "addcmul": lambda t: t["a"].addcmul(t["b"], t["b"], value=0.001),
@@ -50,6 +53,17 @@ def battery() -> dict[str, str]:
         for dtype in (torch.float32, torch.float64)
         for name, operation in OPERATIONS.items()
     }
+
+
+def rule(same: Mapping[str, bool]) -> Rule:
+    """Choose the rule: ``bitwise`` within one build family, else ``float32``.
+
+    Args:
+        same: of each operation of the battery, whether both sides gave the same bits.
+
+    Spec: R12.2
+    """
+    return "bitwise" if all(same.values()) else "float32"
 
 
 def _inputs(dtype: torch.dtype) -> Inputs:

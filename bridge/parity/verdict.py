@@ -9,9 +9,7 @@ from bridge.parity import wording
 from bridge.parity.twins import Divergence, Twins
 
 
-def judge(
-    twins: Twins, series: Sequence[Mapping[str, Any]], error: str | None
-) -> dict[str, Any]:
+def judge(twins: Twins, series: Sequence[Mapping[str, Any]], error: str | None) -> dict[str, Any]:
     """Judge a run: ``identical``, ``diverged``, or ``incomparable`` where it could not be told.
 
     ``identical`` needs at least one step, finite losses, identical batches, losses and states at
@@ -28,7 +26,7 @@ def judge(
     Spec: R15.4, R15.5
     """
     moved = twins.moved()
-    tensors = [
+    tensors: list[dict[str, Any]] = [
         {**asdict(tensor), "shape": list(tensor.shape), "moved": moved.get(tensor.name)}
         for tensor in twins.latest
     ]

@@ -53,7 +53,7 @@ class Options:
             if value is not None and value < 1:
                 message = f"options: expected {name} of at least 1, got {value}"
                 raise ValueError(message)
-        for name, choices in (("dtype", DTYPES), ("optimizer", DEFAULTS)):
+        for name, choices in (("dtype", list(DTYPES)), ("optimizer", list(DEFAULTS))):
             value = getattr(self, name)
             if value not in choices:
                 message = f"options: expected {name} {' or '.join(choices)}, got {value}"

@@ -13,7 +13,7 @@ internal static class Scalars
         JsonValueKind.True => true,
         JsonValueKind.False => false,
         JsonValueKind.String => (string)node!,
-        JsonValueKind.Number => node!.AsValue().TryGetValue<long>(out var whole) ? whole : (double)node,
+        JsonValueKind.Number => node!.AsValue().TryGetValue<long>(out var whole) ? (object)whole : (double)node,
         JsonValueKind.Array => node!.AsArray().Select(Read).ToList(),
         _ => throw new ArgumentException($"facade: expected a plain value, got {node!.ToJsonString()}"),
     };

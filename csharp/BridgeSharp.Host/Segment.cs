@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text.Json.Nodes;
 using BridgeSharp.Parity;
 using TorchSharp;
@@ -55,7 +56,7 @@ internal readonly struct Segment(long address, long length)
     }
 
     /// <summary>Read nested arguments: tensors, tuples, lists, dictionaries and plain values.</summary>
-    /// <param name="node"><c>{"tensor"}</c>, <c>{"tuple"}</c>, <c>{"list"}</c>, <c>{"dict"}</c> or <c>{"value"}</c>.</param>
+    /// <param name="node"><c>{"tensor"}</c>, <c>{"tuple"}</c>, <c>{"list"}</c>, <c>{"dict"}</c>, <c>{"value"}</c> or <c>{"number"}</c>: one that JSON has no sign for.</param>
     /// <returns>The tree.</returns>
     public object? ReadTree(JsonNode? node)
     {
@@ -68,7 +69,8 @@ internal readonly struct Segment(long address, long length)
             "dict" => body!.AsObject().ToDictionary(part => part.Key, part => segment.ReadTree(part.Value)),
             "tuple" => Tuple([.. body!.AsArray().Select(segment.ReadTree)]),
             "value" => Scalars.Read(body),
-            _ => throw new ArgumentException($"facade: expected tensor, tuple, list, dict or value, got {kind}"),
+            "number" => double.Parse((string)body!, CultureInfo.InvariantCulture),
+            _ => throw new ArgumentException($"facade: expected tensor, tuple, list, dict, value or number, got {kind}"),
         };
     }
 

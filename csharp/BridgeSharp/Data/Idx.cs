@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.IO.Compression;
+using System.Numerics;
 using TorchSharp;
 using static TorchSharp.torch;
 
@@ -25,63 +26,67 @@ public static class Idx
     {
         var name = Path.GetFileName(path);
         var content = Content(path, name);
-        if (content.Length < 4 || content[0] != 0 || content[1] != 0)
+        CheckMagic(content, name);
+        var start = 4 + (4 * content[3]);
+        CheckLength(content, start, name);
+        var shape = Enumerable.Range(1, content[3])
+            .Select(word => (long)BinaryPrimitives.ReadUInt32BigEndian(content.AsSpan(4 * word))).ToArray();
+        var whole = shape.Aggregate(BigInteger.One, (product, size) => product * size) + start;
+        return content.Length == whole
+            ? tensor(content[start..], dtype: uint8).reshape(shape)
+            : throw new IdxException($"read_idx: expected {whole} bytes in {name} ({string.Join('x', shape)}), got {content.Length}");
+    }
+
+    /// <summary>Refuse what does not start as an IDX file of unsigned bytes does.</summary>
+    private static void CheckMagic(byte[] content, string name)
+    {
+        CheckLength(content, 4, name);
+        if (content[0] != 0 || content[1] != 0)
         {
-            var magic = Convert.ToHexStringLower(content.AsSpan(0, Math.Min(2, content.Length)));
-            throw new IdxException($"read_idx: expected magic 0000 in {name}, got {magic}");
+            throw new IdxException($"read_idx: expected magic 0000 in {name}, got {Convert.ToHexStringLower(content.AsSpan(0, 2))}");
         }
 
         if (content[2] != UnsignedByte)
         {
             throw new IdxException($"read_idx: expected unsigned bytes (08) in {name}, got {content[2]:x2}");
         }
-
-        var rank = content[3];
-        var start = 4 + (4 * rank);
-        var shape = new long[rank];
-        for (var axis = 0; axis < rank; axis++)
-        {
-            shape[axis] = Size(content, 4 + (4 * axis));
-        }
-
-        var count = shape.Aggregate(System.Numerics.BigInteger.One, (product, size) => product * size);
-        if (content.Length != start + count)
-        {
-            throw new IdxException(
-                $"read_idx: expected {start + count} bytes in {name} ({string.Join('x', shape)}), got {content.Length}");
-        }
-
-        return tensor(content[start..], dtype: uint8).reshape(shape);
     }
 
-    /// <summary>Read one size of the header; one that the file cuts short counts the bytes that are there, as in Python.</summary>
-    private static long Size(byte[] content, int at)
+    /// <summary>Refuse a file that ends within its header.</summary>
+    private static void CheckLength(byte[] content, int header, string name)
     {
-        var word = content.AsSpan(Math.Min(at, content.Length), Math.Clamp(content.Length - at, 0, 4));
-        return word.Length == 4
-            ? BinaryPrimitives.ReadUInt32BigEndian(word)
-            : word.ToArray().Aggregate(0L, (value, part) => (value << 8) | part);
+        if (content.Length < header)
+        {
+            throw new IdxException($"read_idx: expected a header of {header} bytes in {name}, got {content.Length}");
+        }
     }
 
     /// <summary>Read a file, unpacked where it is gzip.</summary>
     private static byte[] Content(string path, string name)
     {
         var raw = File.ReadAllBytes(path);
-        if (raw.Length < 2 || raw[0] != 0x1f || raw[1] != 0x8b)
+        if (raw is not [0x1f, 0x8b, ..])
         {
             return raw;
         }
 
+        using var target = new MemoryStream();
         try
         {
             using var source = new GZipStream(new MemoryStream(raw), CompressionMode.Decompress);
-            using var target = new MemoryStream();
             source.CopyTo(target);
-            return target.ToArray();
         }
         catch (InvalidDataException error)
         {
-            throw new IdxException($"read_idx: expected whole gzip data in {name}, got: {error.Message}", error);
+            throw Damaged(raw, name, error);
         }
+
+        // The last word states the length; .NET does not notice where the end is cut off.
+        var stated = raw.Length < 4 ? 0 : BinaryPrimitives.ReadUInt32LittleEndian(raw.AsSpan(raw.Length - 4));
+        return stated == target.Length % (1L << 32) ? target.ToArray() : throw Damaged(raw, name);
     }
+
+    /// <summary>Say that gzip data is not whole.</summary>
+    private static IdxException Damaged(byte[] raw, string name, Exception? cause = null)
+        => new($"read_idx: expected whole gzip data in {name}, got {raw.Length} damaged bytes", cause);
 }

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import bridge.dotnet
-from bridge.dotnet import folders
 from bridge.dotnet.trainer import Trainer
 from tests.python.dotnet.programs import PROGRAM, Parent
 
@@ -18,26 +17,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 
 
-@pytest.fixture(scope="session")
-def host_folder() -> Path:
-    """Find the built host, or skip, where there is no C# side on this machine."""
-    try:
-        folders.hostfxr()
-        return folders.host_folder()
-    except bridge.dotnet.DotnetError as error:
-        pytest.skip(f"no C# side: {error}")
-
-
 @pytest.fixture
 def host(host_folder: Path) -> Iterator[bridge.dotnet.IsolatedHost]:
     """Start a host for one test."""
-    with bridge.dotnet.start(host_folder=host_folder) as host:
-        yield host
-
-
-@pytest.fixture(scope="session")
-def shared_host(host_folder: Path) -> Iterator[bridge.dotnet.IsolatedHost]:
-    """Start a host for all tests that leave it alive."""
     with bridge.dotnet.start(host_folder=host_folder) as host:
         yield host
 

@@ -1,10 +1,15 @@
-"""Reports of runs that never ran, for the tests of what shows them."""
+"""The rule of this leg, and reports of runs that never ran for the tests of what shows them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import torch
+
+from bridge.dotnet import IsolatedHost
+from bridge.parity import family
+from bridge.parity.compare import Rule
 
 Report = dict[str, Any]
 _TENSORS = {
@@ -29,6 +34,14 @@ _KINDS: dict[str, Report] = {
     "another batch": {"steps": 3, "verdict": "diverged", "first_divergence": _BATCH},
     "not measured": {"steps": 2, "max_abs_difference": None, "accuracy_series": []},
 }
+
+
+@pytest.fixture(scope="session")
+def rule(shared_host: IsolatedHost) -> Iterator[Rule]:
+    """Take rule bitwise where both sides are of one build family, else float32."""
+    threads = torch.get_num_threads()
+    yield family.rule(family.compare(shared_host, 1))
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(params=_KINDS)
@@ -121,6 +134,7 @@ def _frame(steps: int) -> Report:
     operations |= {f"{name}.{kind}": True for name in exact for kind in kinds}
     return {
         "title": "LeNet on Fashion-MNIST", "command": f"bridge demo --steps {steps}",
+        "csharp_command": "dotnet run --project csharp/BridgeSharp.Cli -- train lenet",
         "verdict": "incomparable", "reason": "No step was made.", "rule": "float32",
         "dtype": "float64", "steps": steps, "planned_steps": steps, "interrupted": False,
         "error": None, "parameters": 0, "identical": 0, "bit_equal": 0, "bit_equal_float32": 0,

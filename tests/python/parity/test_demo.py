@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bridge.dotnet import IsolatedHost
+from bridge.parity.compare import Rule
 
 pytestmark = pytest.mark.parity
 
@@ -34,21 +34,13 @@ def report(folder: Path) -> dict[str, Any]:
     return content
 
 
-@pytest.fixture
-def same_family(shared_host: IsolatedHost) -> bool:
-    """Tell whether both sides are of one build family."""
-    from bridge.parity import family  # noqa: PLC0415 - torch is slow to import for the other tests
-
-    return all(family.compare(shared_host, 1).values())
-
-
-def test_demo_proves_parity(small_data: Path, tmp_path: Path, same_family: bool) -> None:  # noqa: FBT001
+def test_demo_proves_parity(small_data: Path, tmp_path: Path, rule: Rule) -> None:
     """A healthy run ends identical with exit code 0 and a whole report. Spec: R15.4, R15.5."""
     done = run("demo", "--data", str(small_data), "--batch", "4", "--out", str(tmp_path / "o"))
     assert done.returncode == 0, done.stdout + done.stderr
     result = report(tmp_path / "o")
     assert result["verdict"] == "identical"
-    assert result["rule"] == ("bitwise" if same_family else "float32")
+    assert result["rule"] == rule
     assert result["steps"] == 3
     assert result["identical"] == result["parameters"] == 129_068
     assert result["first_divergence"] is None
@@ -76,9 +68,9 @@ def test_csharp_alone_leaves_the_same_digest(small_data: Path, tmp_path: Path) -
     assert float(lines["accuracy"]) == round(result["accuracy"]["csharp"], 4)
 
 
-def test_drift_is_shown(small_data: Path, tmp_path: Path, same_family: bool) -> None:  # noqa: FBT001
+def test_drift_is_shown(small_data: Path, tmp_path: Path, rule: Rule) -> None:
     """In float32 two build families drift: the verdict says so, with exit code 1. Spec: R15.5."""
-    if same_family:
+    if rule == "bitwise":
         pytest.skip("one build family: float32 gives the same bits on both sides")
     arguments = ["--data", str(small_data), "--dtype", "float32", "--out", str(tmp_path)]
     done = run("demo", *arguments)

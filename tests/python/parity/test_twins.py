@@ -1,27 +1,16 @@
 """The recipe and its C# twin, and what turns the verdict."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from bridge.dotnet import IsolatedHost
-from bridge.parity import family
 from bridge.parity.compare import Rule
 from bridge.parity.twins import Twins
 from bridge.recipes import Options
 
 pytestmark = pytest.mark.parity
-
-
-@pytest.fixture(scope="module")
-def rule(shared_host: IsolatedHost) -> Iterator[Rule]:
-    """Take rule bitwise where both sides are of one build family, else float32."""
-    threads = torch.get_num_threads()
-    yield "bitwise" if all(family.compare(shared_host, 1).values()) else "float32"
-    torch.set_num_threads(threads)
 
 
 def twins(host: IsolatedHost, rule: Rule, **options: object) -> Twins:
@@ -74,9 +63,7 @@ def test_another_learning_rate_diverges(shared_host: IsolatedHost, rule: Rule) -
 
 
 @pytest.mark.parametrize("name", ["conv1.weight", "fc2.bias"])
-def test_one_weight_by_one_ulp_diverges(
-    shared_host: IsolatedHost, rule: Rule, name: str
-) -> None:
+def test_one_weight_by_one_ulp_diverges(shared_host: IsolatedHost, rule: Rule, name: str) -> None:
     """One float32 ulp in one weight of one side is noticed, and the tensor named. Spec: R15.3."""
     pair = twins(shared_host, rule)
     assert pair.step().identical
