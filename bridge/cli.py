@@ -115,6 +115,27 @@ def demo(
     raise typer.Exit(code)
 
 
+@app.command()
+def bench(
+    rounds: int = typer.Option(30, min=1, help="How often each way to train runs."),
+    threads: Optional[int] = typer.Option(
+        None, min=1, show_default=False, help="Threads of each side [default: all cores]."
+    ),
+    out: Path = typer.Option(Path("out/bench"), help="Folder for the report."),
+) -> None:
+    """Measure training steps in Python and in C# side by side, as ratios in one run."""
+    threads = threads or os.cpu_count() or 1
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
+    from bridge.bench import bench as run  # noqa: PLC0415 - torch takes a second
+    from bridge.dotnet import DotnetError, start  # noqa: PLC0415
+
+    try:
+        with start() as host:
+            run(host, rounds, threads, out)
+    except DotnetError as error:
+        _fail(error, 1)
+
+
 def _fail(error: Exception, code: int) -> None:
     """Say what went wrong, in one place, and end."""
     typer.echo(f"error: {error}", err=True)

@@ -30,7 +30,7 @@ OPERATIONS: dict[str, Callable[[Inputs], Any]] = {
     "linear": lambda t: functional.linear(t["a"], t["b"]),
     "conv2d": lambda t: functional.conv2d(t["x"], t["w"]),
     "avg_pool2d": lambda t: functional.avg_pool2d(t["x"], 2),
-    "matmul_backward": lambda t: _gradient(t["m"], lambda m: t["a"].matmul(m)),
+    "matmul_backward": lambda t: _gradient(t["m"], t["a"].matmul),
     "conv2d_backward": lambda t: _gradient(t["w"], lambda w: functional.conv2d(t["x"], w)),
     "cross_entropy_backward": lambda t: _gradient(
         t["a"], lambda a: functional.cross_entropy(a, t["y"])

@@ -66,8 +66,8 @@ def test_tree_describes_the_nest() -> None:
 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
 def test_numbers_that_are_not_finite_go_as_text(number: float) -> None:
-    """JSON has no infinity; the text means the same to both sides."""
-    text = Layout("step").tree(number)["value"]
+    """JSON has no infinity; the text means the same to both sides, and is not taken for one."""
+    text = Layout("step").tree(number)["number"]
     assert text in {"Infinity", "-Infinity", "NaN"}
     assert repr(float(text)) == repr(number)
 
@@ -75,7 +75,7 @@ def test_numbers_that_are_not_finite_go_as_text(number: float) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("text", "step: expected tensors, arrays, numbers or None, got str"),
+        (b"text", "step: expected tensors, arrays, numbers, text or None, got bytes"),
         ({1: 2.0}, "step: expected text as the key of a dict, got int"),
         (torch.zeros(2, dtype=torch.complex64), "step: expected a tensor of .*, got complex64"),
         (torch.zeros(2).to_sparse(), "step: expected a dense tensor or a numpy array, got Tensor"),

@@ -1,0 +1,99 @@
+"""Reads the vectors, whose form tests/spec/vectors/README.md describes."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from bridge.parity.digest import raw_bytes
+
+Case = dict[str, Any]
+
+FOLDER = Path(__file__).parents[2] / "spec" / "vectors"
+ERRORS = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError, FileNotFoundError)}
+
+
+def cases(name: str) -> pytest.MarkDecorator:
+    """Run a test with every case of a file, under the names of the cases."""
+    document = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return pytest.mark.parametrize(
+        "case", [pytest.param(case, id=case["name"]) for case in document["cases"]]
+    )
+
+
+def tree(value: Any) -> Any:  # noqa: ANN401 - any tree
+    """Read tensors, tuples, dicts, lists and plain values."""
+    if isinstance(value, list):
+        return [tree(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "tensor" in value:
+        return tensor(value["tensor"], value.get("dtype", "float64"), value.get("shape"))
+    if "tuple" in value:
+        return tuple(tree(part) for part in value["tuple"])
+    return {key: tree(part) for key, part in value["dict"].items()}
+
+
+def tensor(values: Any, dtype: str = "float64", shape: list[int] | None = None) -> torch.Tensor:  # noqa: ANN401 - lists of any depth
+    """Read a tensor."""
+    result = torch.tensor(values, dtype=getattr(torch, dtype))
+    return result if shape is None else result.reshape(shape)
+
+
+def number(value: float | str) -> float:
+    """Read a number, which may be ``"nan"`` or ``"inf"``."""
+    return float(value) if isinstance(value, str) else value
+
+
+class Net(nn.Module):
+    """A module of given parameters and buffers, which adds its arguments to its first parameter."""
+
+    def __init__(
+        self, parameters: Mapping[str, torch.Tensor], buffers: Mapping[str, torch.Tensor] | None = None
+    ) -> None:
+        """Register what is given, in order."""
+        super().__init__()
+        for name, value in parameters.items():
+            self.register_parameter(name, nn.Parameter(value))
+        for name, value in (buffers or {}).items():
+            self.register_buffer(name, value)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Add ``x`` to the first parameter."""
+        return next(self.parameters()) + x
+
+
+@contextmanager
+def refusal(case: Case, **places: object) -> Iterator[None]:
+    """Expect the error of a case, where it has one: its type and its whole text."""
+    if "raises" not in case:
+        yield
+        return
+    ((kind, text),) = case["raises"].items()
+    for place, actual in places.items():
+        text = text.replace(f"{{{place}}}", str(actual))
+    with pytest.raises(ERRORS[kind]) as caught:
+        yield
+    assert str(caught.value) == text
+
+
+def assert_same(actual: Any, expected: Any) -> None:  # noqa: ANN401 - any tree
+    """Compare two trees: types, dtypes, shapes and bits."""
+    assert type(actual) is type(expected)
+    if isinstance(expected, torch.Tensor):
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        assert bytes(raw_bytes(actual)) == bytes(raw_bytes(expected)), f"{actual} != {expected}"
+    elif isinstance(expected, dict):
+        assert list(actual) == list(expected)
+        assert_same(list(actual.values()), list(expected.values()))
+    elif isinstance(expected, tuple | list):
+        assert len(actual) == len(expected)
+        for one, other in zip(actual, expected, strict=True):
+            assert_same(one, other)
+    else:
+        assert actual == expected
