@@ -9,10 +9,14 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "adam": torch.optim.Adam,
 }
+OPTIONS = {
+    "sgd": ("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"),
+    "adam": ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"),
+}
 
 
 def create(name: str, parameters: Iterable[torch.Tensor], **options: Any) -> torch.optim.Optimizer:  # noqa: ANN401 - the optimizer checks its options
-    """Make a PyTorch optimizer by its name.
+    """Make an optimizer by its name, with PyTorch's defaults.
 
     Args:
         name: ``"sgd"`` or ``"adam"``.
@@ -20,14 +24,20 @@ def create(name: str, parameters: Iterable[torch.Tensor], **options: Any) -> tor
         options: as PyTorch names them: ``lr``, ``momentum``, ``betas`` and so on.
 
     Raises:
-        ValueError: another name.
+        ValueError: another name, an option that the optimizer does not have, or one out of range.
 
     Spec: R9.1
     """
     if name not in OPTIMIZERS:
         message = f"optimizer: expected one of {', '.join(OPTIMIZERS)}, got {name!r}"
         raise ValueError(message)
-    return OPTIMIZERS[name](list(parameters), **options)
+    for option in options:
+        if option not in OPTIONS[name]:
+            expected = f"options of {name} ({', '.join(OPTIONS[name])})"
+            message = f"optimizer: expected {expected}, got {option!r}"
+            raise ValueError(message)
+    # PyTorch 1.13 has no default learning rate for SGD.
+    return OPTIMIZERS[name](list(parameters), **{"lr": 1e-3, **options})  # type: ignore[call-arg]
 
 
 def reference() -> str:

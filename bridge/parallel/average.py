@@ -34,17 +34,22 @@ def average(
     Raises:
         ValueError: no replicas, bad weights, or replicas with different parameters.
 
-    Spec: R5.1, R5.2, R5.3, R5.4, R5.5
+    Spec: R5.1, R5.2, R5.3, R5.4, R5.5, R5.6
     """
     shares = _shares(len(replicas), weights, reduction)
-    names = [name for name, _ in replicas[0].named_parameters()]
+    expected = _signature(replicas[0])
     for index, replica in enumerate(replicas):
-        own = [name for name, _ in replica.named_parameters()]
-        if own != names:
-            message = f"average: expected replica {index} to have parameters {names}, got {own}"
+        own = _signature(replica)
+        if own != expected:
+            message = f"average: expected replica {index} to have parameters {expected}, got {own}"
             raise ValueError(message)
     for parameters in zip(*(replica.parameters() for replica in replicas), strict=True):
         _reduce(parameters, shares, broadcast=broadcast)
+
+
+def _signature(replica: nn.Module) -> list[str]:
+    """List the names and shapes of a module's parameters."""
+    return [f"{name} {tuple(value.shape)}" for name, value in replica.named_parameters()]
 
 
 def _shares(count: int, weights: Sequence[float] | None, reduction: Reduction) -> list[float]:

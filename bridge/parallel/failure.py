@@ -22,8 +22,9 @@ class Failure:
 
     @property
     def summary(self) -> str:
-        """The type and message of the error, in one line."""
-        return f"{type(self.error).__name__}: {self.error}"
+        """The type of the error and the first line of its message."""
+        first = str(self.error).partition("\n")[0]
+        return f"{type(self.error).__name__}: {first}"
 
 
 class ReplicaError(RuntimeError):

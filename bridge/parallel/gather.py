@@ -86,7 +86,11 @@ def _number_type(value: float) -> torch.dtype:
 
 def _describe(value: object) -> str:
     """Say what a value is, for an error."""
+    if value is None:
+        return "None"
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    count = f" of {len(value)}" if isinstance(value, tuple | list | dict) else ""
-    return f"{type(value).__name__}{count}"
+    name = type(value).__name__
+    if isinstance(value, dict):
+        return f"{name} of {list(value)}"
+    return f"{name} of {len(value)}" if isinstance(value, tuple | list) else name

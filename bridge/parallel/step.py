@@ -20,10 +20,14 @@ def step(replicas: Sequence[nn.Module], optimizer: Optimizer | Sequence[Optimize
         optimizer: on replica 0's parameters; or a list, each on its replica's parameters.
 
     Raises:
-        ValueError: another number of optimizers, or an optimizer on parameters of another model.
+        ValueError: no replicas, another number of optimizers, or an optimizer on parameters of
+            another model.
 
     Spec: R7.1, R7.2, R7.3
     """
+    if not replicas:
+        message = "step: expected at least 1 replica, got 0"
+        raise ValueError(message)
     if isinstance(optimizer, Optimizer):
         _check(optimizer, replicas[0], 0)
         optimizer.step()

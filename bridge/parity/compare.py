@@ -40,8 +40,8 @@ def compare(
 
     By rule ``bitwise`` two values are identical where their bits are. By rule ``float32`` they are
     where ``|a - b| < ulp32(max(|a|, |b|, max|tensor| / 1024)) / 64``, ``ulp32`` being the spacing
-    of float32 numbers there: they are the same number at float32's precision. Values that are not
-    finite are never identical.
+    of float32 numbers there: they are the same number at float32's precision. Whole numbers and
+    booleans are identical where they are equal. Values that are not finite are never identical.
 
     Args:
         python: the reference.
@@ -74,11 +74,13 @@ def _compare(name: str, python: torch.Tensor, csharp: torch.Tensor, rule: Rule) 
         raise ValueError(message)
     a, b = _numbers(python), _numbers(csharp)
     finite = np.isfinite(a) & np.isfinite(b)
-    bits = finite & (a == b) & (np.signbit(a) == np.signbit(b))
+    same = torch.eq(python, csharp).cpu().reshape(-1).numpy()
+    bits = finite & same & (np.signbit(a) == np.signbit(b))
+    exact = rule == "bitwise" or not python.is_floating_point()
     with np.errstate(invalid="ignore", over="ignore"):
         difference = np.abs(a - b)
         ulp = ulp32(a, b)
-        identical = bits if rule == "bitwise" else finite & (difference < ulp / SHARE)
+        identical = bits if exact else finite & (difference < ulp / SHARE)
         singles = a.astype(np.float32) == b.astype(np.float32)
         spread = difference / ulp
     return Comparison(
@@ -95,10 +97,14 @@ def _compare(name: str, python: torch.Tensor, csharp: torch.Tensor, rule: Rule) 
 
 
 def ulp32(a: Numbers, b: Numbers) -> Numbers:
-    """Measure the spacing of float32 numbers at each pair, not below a 1024th of the largest."""
+    """Measure the spacing of float32 numbers at each pair, not below a 1024th of the largest.
+
+    Beyond float32's range it is the spacing at float32's largest number.
+    """
     size = np.maximum(np.abs(a), np.abs(b))
     floor = size[np.isfinite(size)].max(initial=0.0) / FLOOR
-    spacing: Numbers = np.spacing(np.maximum(size, floor).astype(np.float32)).astype(np.float64)
+    places = np.clip(size, floor, np.finfo(np.float32).max)
+    spacing: Numbers = np.spacing(places.astype(np.float32)).astype(np.float64)
     return spacing
 
 

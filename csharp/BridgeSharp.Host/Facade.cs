@@ -77,7 +77,6 @@ public static class Facade
         torchsharp = Version(typeof(TorchSharp.torch)),
         libtorch = __version__,
         os = RuntimeInformation.OSDescription,
-        threads = get_num_threads(),
     };
 
     private static string Version(Type type) => type.Assembly.GetName().Version!.ToString(3);
