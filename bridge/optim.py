@@ -37,7 +37,8 @@ def create(name: str, parameters: Iterable[torch.Tensor], **options: Any) -> tor
             message = f"optimizer: expected {expected}, got {option!r}"
             raise ValueError(message)
     # PyTorch 1.13 has no default learning rate for SGD.
-    return OPTIMIZERS[name](list(parameters), **{"lr": 1e-3, **options})  # type: ignore[call-arg]
+    options.setdefault("lr", 1e-3)
+    return OPTIMIZERS[name](list(parameters), **options)
 
 
 def reference() -> str:

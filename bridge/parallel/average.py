@@ -6,6 +6,8 @@ from typing import Literal
 import torch
 from torch import nn
 
+from bridge.parallel.sums import in_order
+
 Reduction = Literal["weighted", "sum", "mean"]
 
 
@@ -22,7 +24,8 @@ def average(
     ``weighted`` is the mean by sample count, equal to the mean loss of the undivided batch; without
     weights every replica counts the same. ``sum`` adds, ``mean`` divides by the number of replicas.
     A gradient that is None on every replica stays None; one that is None on some counts as zero
-    there.
+    there. Gradients of half precision are added in float32 and rounded once. Sparse gradients stay
+    sparse.
 
     Args:
         replicas: modules with the same parameters.
@@ -44,12 +47,26 @@ def average(
             message = f"average: expected replica {index} to have parameters {expected}, got {own}"
             raise ValueError(message)
     for parameters in zip(*(replica.parameters() for replica in replicas), strict=True):
-        _reduce(parameters, shares, broadcast=broadcast)
+        _reduce(parameters, shares)
+    if broadcast:
+        broadcast_gradients(replicas)
 
 
 def _signature(replica: nn.Module) -> list[str]:
     """List the names and shapes of a module's parameters."""
     return [f"{name} {tuple(value.shape)}" for name, value in replica.named_parameters()]
+
+
+def broadcast_gradients(replicas: Sequence[nn.Module]) -> None:
+    """Give every replica a copy of replica 0's gradients, with storage of its own.
+
+    Spec: R5.6
+    """
+    for parameters in zip(*(replica.parameters() for replica in replicas), strict=True):
+        gradient = parameters[0].grad
+        for parameter in parameters[1:]:
+            own = None if gradient is None else gradient.to(parameter.device, copy=True)
+            parameter.grad = own
 
 
 def _shares(count: int, weights: Sequence[float] | None, reduction: Reduction) -> list[float]:
@@ -73,27 +90,27 @@ def _shares(count: int, weights: Sequence[float] | None, reduction: Reduction) -
             expected = f"weight {index} to be finite and not negative"
             message = f"average: expected {expected}, got {weight}"
             raise ValueError(message)
-    total = sum(weights)
+    total = in_order(weights)
     if total == 0:
         message = "average: expected a weight above 0, got only zeros"
         raise ValueError(message)
     return [weight / total for weight in weights]
 
 
-def _reduce(
-    parameters: Sequence[torch.Tensor], shares: Sequence[float], *, broadcast: bool
-) -> None:
-    """Reduce one parameter's gradients onto replica 0, and hand the result on or free the rest."""
+def _reduce(parameters: Sequence[torch.Tensor], shares: Sequence[float]) -> None:
+    """Reduce one parameter's gradients onto replica 0, and free the others."""
     first = parameters[0]
     total: torch.Tensor | None = None
     for parameter, share in zip(parameters, shares, strict=True):
         if parameter.grad is None:
             continue
-        gradient = parameter.grad.to(first.device)
+        gradient = _wide(parameter.grad.to(first.device))
         total = gradient * share if total is None else total.add_(gradient, alpha=share)
-    for parameter in parameters:
-        keep = total is not None and (broadcast or parameter is first)
-        if not keep or total is None:
-            parameter.grad = None
-        else:
-            parameter.grad = total if parameter is first else total.to(parameter.device, copy=True)
+        parameter.grad = None
+    first.grad = None if total is None else total.to(first.dtype)
+
+
+def _wide(gradient: torch.Tensor) -> torch.Tensor:
+    """Widen a gradient of half precision, so that its sum is rounded once."""
+    narrow = gradient.dtype in (torch.float16, torch.bfloat16)
+    return gradient.to(torch.float32) if narrow else gradient

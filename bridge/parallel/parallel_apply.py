@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,21 +11,26 @@ from torch import nn
 
 from bridge.parallel.devices import device_of
 from bridge.parallel.failure import Failure, ReplicaError
+from bridge.parallel.group import Group, Outcome, outcome_of
+from bridge.parallel.random_states import RandomStates, draws
+from bridge.parallel.sync_batch_norm import synchronizes
 
 
-def parallel_apply(
+def parallel_apply(  # noqa: PLR0913 - one argument per option
     replicas: Sequence[Callable[..., Any]],
     shards: Sequence[Any],
     kwargs: Sequence[Mapping[str, Any]] | None = None,
     devices: Sequence[str | torch.device] | None = None,
     *,
     workers: int | None = None,
+    states: RandomStates | None = None,
 ) -> list[Any]:
     """Run each replica on its shard and return the results in replica order.
 
     A shard that is a tuple holds positional arguments; any other shard is the one argument. Fewer
     shards than replicas leave the last replicas alone. All replicas run to their end; then every
-    failure is reported at once.
+    failure is reported at once. Modules that draw random numbers run in turn; modules that
+    synchronize run all at once.
 
     Args:
         replicas: modules, or functions.
@@ -33,12 +39,15 @@ def parallel_apply(
         devices: where each replica runs; by default where its module is.
         workers: how many replicas run at once, each on a thread of its own; 1 runs them in turn.
             By default as many as torch's intra-op threads (on GPUs: all).
+        states: a random state per replica: they run in turn, each on its own. Without, modules
+            that draw share the caller's stream, one after the other.
 
     Returns:
         The results, in replica order.
 
     Raises:
-        ValueError: more shards than replicas, no shard, or another count of ``kwargs``.
+        ValueError: more shards than replicas, no shard, another count of ``kwargs`` or devices, or
+            no worker.
         ReplicaError: at least one replica failed.
 
     Spec: R3.1, R3.2, R3.3, R3.4. Source: torch/nn/parallel/parallel_apply.py
@@ -49,42 +58,70 @@ def parallel_apply(
     if kwargs is not None and len(kwargs) != len(shards):
         message = f"parallel_apply: expected {len(shards)} keyword mappings, got {len(kwargs)}"
         raise ValueError(message)
+    if devices is not None and len(devices) != len(replicas):
+        expected = f"{len(replicas)} devices, one per replica"
+        message = f"parallel_apply: expected {expected}, got {len(devices)}"
+        raise ValueError(message)
+    if workers is not None and workers < 1:
+        message = f"parallel_apply: expected at least 1 worker, got {workers}"
+        raise ValueError(message)
     named = kwargs if kwargs is not None else [{}] * len(shards)
     chosen = devices if devices is not None else [_device(replica) for replica in replicas]
     places = [torch.device(device) for device in chosen]
-    calls = list(zip(replicas, shards, named, places, strict=False))
-    workers = workers or _default_workers(places)
     grad = torch.is_grad_enabled()
-    if workers == 1 or len(calls) == 1:
-        outcomes = [_run(*call, grad=grad) for call in calls]
-    else:
-        with ThreadPoolExecutor(min(workers, len(calls)), "replica") as pool:
-            outcomes = list(pool.map(lambda call: _run(*call, grad=grad), calls))
+    calls = zip(replicas, shards, named, places, strict=False)
+    functions = [partial(_call, *call, grad=grad) for call in calls]
+    outcomes = _outcomes(functions, replicas, workers or _default_workers(places), states)
     failures = [
         Failure(index, places[index], error)
         for index, (_, error) in enumerate(outcomes)
         if error is not None
     ]
     if failures:
-        raise ReplicaError(failures, len(calls)) from failures[0].error
+        raise ReplicaError(failures, len(outcomes)) from failures[0].error
     return [result for result, _ in outcomes]
 
 
-def _run(
+def _outcomes(
+    functions: Sequence[Callable[[], Any]],
+    replicas: Sequence[object],
+    workers: int,
+    states: RandomStates | None,
+) -> list[Outcome]:
+    """Run the replicas in the way that their modules ask for."""
+    modules = [module for module in map(_module, replicas) if module is not None]
+    in_turn = states is not None or any(map(draws, modules))
+    if len(functions) > 1 and any(map(synchronizes, modules)):
+        return Group(len(functions), states, in_turn=in_turn).run(functions)
+    if workers == 1 or len(functions) == 1 or in_turn:
+        return [_in_turn(function, index, states) for index, function in enumerate(functions)]
+    with ThreadPoolExecutor(min(workers, len(functions)), "replica") as pool:
+        return list(pool.map(outcome_of, functions))
+
+
+def _in_turn(function: Callable[[], Any], index: int, states: RandomStates | None) -> Outcome:
+    """Run one replica on the caller's thread, on its random state where there is one."""
+    if states is None:
+        return outcome_of(function)
+    states.enter(index)
+    try:
+        return outcome_of(function)
+    finally:
+        states.leave(index)
+
+
+def _call(
     replica: Callable[..., Any],
     shard: object,
     named: Mapping[str, Any],
     device: torch.device,
     *,
     grad: bool,
-) -> tuple[Any, Exception | None]:
-    """Run one replica in the caller's grad mode and keep its result or its failure."""
+) -> object:
+    """Call one replica in the caller's grad mode."""
     arguments = shard if isinstance(shard, tuple) else (shard,)
-    try:
-        with torch.set_grad_enabled(grad), _current(device):
-            return replica(*arguments, **named), None
-    except Exception as error:  # noqa: BLE001 - reported by the caller with its replica
-        return None, error
+    with torch.set_grad_enabled(grad), _current(device):
+        return replica(*arguments, **named)
 
 
 def _current(device: torch.device) -> AbstractContextManager[Any]:
@@ -95,9 +132,16 @@ def _current(device: torch.device) -> AbstractContextManager[Any]:
     return guard
 
 
+def _module(replica: object) -> nn.Module | None:
+    """Find the module behind a replica: itself, or the attribute ``module`` of a function."""
+    module = replica if isinstance(replica, nn.Module) else getattr(replica, "module", None)
+    return module if isinstance(module, nn.Module) else None
+
+
 def _device(replica: object) -> torch.device:
-    """Name the device of a replica: a module's own, a function's the CPU."""
-    return device_of(replica) if isinstance(replica, nn.Module) else torch.device("cpu")
+    """Name the device of a replica: its module's, without a module the CPU."""
+    module = _module(replica)
+    return torch.device("cpu") if module is None else device_of(module)
 
 
 def _default_workers(devices: Sequence[torch.device]) -> int:

@@ -1,28 +1,71 @@
 """Give every replica the state of replica 0."""
 
 from collections.abc import Sequence
+from copy import deepcopy
+from typing import Literal
 
+import torch
 from torch import nn
+from torch.optim import Optimizer
+
+from bridge.parallel.state_dict import load_state_dict
+
+Buffers = Literal["first", "mean", "each"]
 
 
-def resync(replicas: Sequence[nn.Module]) -> None:
-    """Let every replica take replica 0's state through ``load_state_dict``: parameters and buffers.
+@torch.no_grad()
+def resync(
+    replicas: Sequence[nn.Module],
+    buffers: Buffers = "first",
+    optimizers: Sequence[Optimizer] = (),
+) -> None:
+    """Let every replica take replica 0's state through ``load_state_dict``.
+
+    Parameters are always replica 0's. Buffers follow a policy: ``first`` takes replica 0's,
+    ``mean`` the mean over the replicas where they are floating point (counters are replica 0's),
+    ``each`` leaves every replica its own.
 
     Args:
         replicas: modules with the same state.
+        buffers: ``"first"``, ``"mean"`` or ``"each"``.
+        optimizers: one per replica, where each has its own; they take the first one's state.
 
     Raises:
-        ValueError: no replicas.
-        RuntimeError: keys that are missing, unexpected or of another shape, listed by
-            ``load_state_dict``.
+        ValueError: no replicas, another policy, or another number of optimizers.
+        RuntimeError: keys that are missing, unexpected, or of another shape or dtype, listed.
 
-    Spec: R6.1, R6.2
+    Spec: R6.1, R6.2, R6.4, R6.5
     """
     if not replicas:
         message = "resync: expected at least 1 replica, got 0"
         raise ValueError(message)
+    if buffers not in ("first", "mean", "each"):
+        message = f"resync: expected buffers first, mean or each, got {buffers}"
+        raise ValueError(message)
+    if optimizers and len(optimizers) != len(replicas):
+        count = len(replicas)
+        message = f"resync: expected {count} optimizers, one per replica, got {len(optimizers)}"
+        raise ValueError(message)
     if len(replicas) == 1:
         return
+    if buffers == "mean":
+        _average_buffers(replicas)
     state = replicas[0].state_dict()
     for replica in replicas[1:]:
-        replica.load_state_dict(state)
+        own = replica.state_dict() if buffers == "each" else {}
+        kept = {name: own[name] for name, _ in replica.named_buffers() if name in own}
+        load_state_dict(replica, {**state, **kept})
+    for optimizer in optimizers[1:]:
+        optimizer.load_state_dict(deepcopy(optimizers[0].state_dict()))
+
+
+def _average_buffers(replicas: Sequence[nn.Module]) -> None:
+    """Put the mean of the floating-point buffers, added in replica order, on replica 0."""
+    for tensors in zip(*(replica.buffers() for replica in replicas), strict=True):
+        first = tensors[0]
+        if not first.is_floating_point():
+            continue
+        total = first / len(tensors)
+        for tensor in tensors[1:]:
+            total.add_(tensor.to(first.device), alpha=1 / len(tensors))
+        first.copy_(total)

@@ -5,19 +5,24 @@ from collections.abc import Sequence
 from torch import nn
 from torch.optim import Optimizer
 
-from bridge.parallel.resync import resync
+from bridge.parallel.resync import Buffers, resync
 
 
-def step(replicas: Sequence[nn.Module], optimizer: Optimizer | Sequence[Optimizer]) -> None:
+def step(
+    replicas: Sequence[nn.Module],
+    optimizer: Optimizer | Sequence[Optimizer],
+    buffers: Buffers = "first",
+) -> None:
     """Step the optimizer of replica 0 and resync the others, or step one optimizer per replica.
 
     With one optimizer (mode ``master``) the others take replica 0's state. With one optimizer per
     replica (mode ``all``) each steps on its own copy of the averaged gradients; storage is never
-    shared.
+    shared. Buffers follow the policy of :func:`resync`.
 
     Args:
         replicas: the modules, with averaged gradients.
         optimizer: on replica 0's parameters; or a list, each on its replica's parameters.
+        buffers: ``"first"``, ``"mean"`` or ``"each"``.
 
     Raises:
         ValueError: no replicas, another number of optimizers, or an optimizer on parameters of
@@ -31,7 +36,7 @@ def step(replicas: Sequence[nn.Module], optimizer: Optimizer | Sequence[Optimize
     if isinstance(optimizer, Optimizer):
         _check(optimizer, replicas[0], 0)
         optimizer.step()
-        resync(replicas)
+        resync(replicas, buffers)
         return
     if len(optimizer) != len(replicas):
         count = len(replicas)
@@ -41,6 +46,8 @@ def step(replicas: Sequence[nn.Module], optimizer: Optimizer | Sequence[Optimize
         _check(own, replica, index)
     for own in optimizer:
         own.step()
+    if buffers != "each" and any(True for _ in replicas[0].buffers()):
+        resync(replicas, buffers)
 
 
 def _check(optimizer: Optimizer, replica: nn.Module, index: int) -> None:

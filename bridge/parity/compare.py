@@ -11,6 +11,7 @@ import torch
 Rule = Literal["bitwise", "float32"]
 Numbers = npt.NDArray[np.float64]
 FLOOR, SHARE = 1024, 64
+LARGEST = 2.0**127  # the largest power of two that float32 has
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,11 @@ def _compare(name: str, python: torch.Tensor, csharp: torch.Tensor, rule: Rule) 
 def ulp32(a: Numbers, b: Numbers) -> Numbers:
     """Measure the spacing of float32 numbers at each pair, not below a 1024th of the largest.
 
-    Beyond float32's range it is the spacing at float32's largest number.
+    Beyond float32's range it is the spacing at the end of the range.
     """
     size = np.maximum(np.abs(a), np.abs(b))
     floor = size[np.isfinite(size)].max(initial=0.0) / FLOOR
-    places = np.clip(size, floor, np.finfo(np.float32).max)
+    places = np.clip(size, floor, LARGEST)
     spacing: Numbers = np.spacing(places.astype(np.float32)).astype(np.float64)
     return spacing
 

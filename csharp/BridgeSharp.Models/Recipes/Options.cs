@@ -1,3 +1,4 @@
+using BridgeSharp.Parallel;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Models.Recipes;
@@ -89,7 +90,7 @@ public sealed record Options
 
         if (lr is { } rate && !(rate > 0 && double.IsFinite(rate)))
         {
-            throw new ArgumentException(FormattableString.Invariant($"options: expected lr above 0, got {rate}"));
+            throw new ArgumentException($"options: expected lr above 0, got {Text.Number(rate)}");
         }
 
         return seed >= 0

@@ -42,9 +42,9 @@ public sealed class FashionMnist : IDisposable
     /// <returns>Fresh tensors.</returns>
     public (Tensor images, Tensor labels) batch(Tensor indices)
     {
-        using var points = images[indices];
-        using var positions = points.unsqueeze(1).to(int64);
-        return (grey[positions], labels[indices]);
+        using var scope = NewDisposeScope();
+        var points = images[indices].unsqueeze(1).to(int64);
+        return scope.MoveToOuter(grey[points], labels[indices]);
     }
 
     /// <summary>Dispose the tensors.</summary>

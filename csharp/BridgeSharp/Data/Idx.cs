@@ -82,8 +82,8 @@ public static class Idx
         }
 
         // The last word states the length; .NET does not notice where the end is cut off.
-        var stated = raw.Length < 4 ? 0 : BinaryPrimitives.ReadUInt32LittleEndian(raw.AsSpan(raw.Length - 4));
-        return stated == target.Length % (1L << 32) ? target.ToArray() : throw Damaged(raw, name);
+        var whole = raw.Length >= 4 && BinaryPrimitives.ReadUInt32LittleEndian(raw.AsSpan(raw.Length - 4)) == target.Length % (1L << 32);
+        return whole ? target.ToArray() : throw Damaged(raw, name);
     }
 
     /// <summary>Say that gzip data is not whole.</summary>

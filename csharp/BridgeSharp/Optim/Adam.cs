@@ -36,10 +36,12 @@ public sealed class Adam : TorchSharp.Modules.Adam
         bool maximize = false,
         string reference = "2.10")
         : base(parameters, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
-    {
-        Check.NotNegative("Adam", ("lr", lr), ("eps", eps), ("weight_decay", weight_decay));
-        lerp = Check.Reference("Adam", reference) == "2.10";
-    }
+        => lerp = reference switch
+        {
+            "2.10" => true,
+            "1.13" => false,
+            _ => throw new ArgumentException($"Adam: expected reference 2.10 or 1.13, got {reference}"),
+        };
 
     /// <inheritdoc/>
     public override Tensor step(Func<Tensor>? closure = null) => _step<ParamGroup>(Update, closure);

@@ -31,11 +31,6 @@ public sealed class SGD : TorchSharp.Modules.SGD
         bool maximize = false)
         : base(parameters, lr, momentum, dampening, weight_decay, nesterov, maximize)
     {
-        Check.NotNegative("SGD", ("lr", lr), ("momentum", momentum), ("weight_decay", weight_decay));
-        if (nesterov && (momentum <= 0 || dampening != 0))
-        {
-            throw new ArgumentException("SGD: expected momentum above 0 and dampening 0 with nesterov");
-        }
     }
 
     /// <inheritdoc/>

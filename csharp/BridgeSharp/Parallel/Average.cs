@@ -11,8 +11,9 @@ public static partial class bridge
     /// <remarks>
     /// <c>weighted</c> is the mean by sample count, equal to the mean loss of the undivided batch; without weights
     /// every replica counts the same. <c>sum</c> adds, <c>mean</c> divides by the number of replicas. A gradient
-    /// that is None on every replica stays None; one that is None on some counts as zero there.
-    /// Spec: R5.1, R5.2, R5.3, R5.4, R5.5.
+    /// that is None on every replica stays None; one that is None on some counts as zero there. Gradients of half
+    /// precision are added in float32 and rounded once. Sparse gradients stay sparse.
+    /// Spec: R5.1, R5.2, R5.3, R5.4, R5.5, R5.6.
     /// </remarks>
     /// <param name="replicas">Modules with the same parameters.</param>
     /// <param name="weights">Samples (or tokens) per replica, for <c>weighted</c>.</param>
@@ -27,22 +28,48 @@ public static partial class bridge
     {
         var shares = Shares(replicas.Count, weights, reduction);
         var parameters = replicas.Select(replica => replica.named_parameters().ToList()).ToList();
-        var names = Text.Names(parameters[0].Select(parameter => parameter.name));
+        var expected = Signature(parameters[0]);
         for (var index = 0; index < replicas.Count; index++)
         {
-            var own = Text.Names(parameters[index].Select(parameter => parameter.name));
-            if (own != names)
+            var own = Signature(parameters[index]);
+            if (own != expected)
             {
-                throw new ArgumentException($"average: expected replica {index} to have parameters {names}, got {own}");
+                throw new ArgumentException($"average: expected replica {index} to have parameters {expected}, got {own}");
             }
         }
 
         using var mode = no_grad();
         for (var i = 0; i < parameters[0].Count; i++)
         {
-            Reduce([.. parameters.Select(own => own[i].parameter)], shares, broadcast);
+            Reduce([.. parameters.Select(own => own[i].parameter)], shares);
+        }
+
+        if (broadcast)
+        {
+            broadcast_gradients(replicas);
         }
     }
+
+    /// <summary>Give every replica a copy of replica 0's gradients, with storage of its own.</summary>
+    /// <remarks>Spec: R5.6.</remarks>
+    /// <param name="replicas">Modules with the same parameters.</param>
+    internal static void broadcast_gradients(IReadOnlyList<nn.Module> replicas)
+    {
+        using var scope = NewDisposeScope();
+        using var mode = no_grad();
+        var gradients = replicas[0].parameters().Select(parameter => parameter.grad).ToList();
+        foreach (var replica in replicas.Skip(1))
+        {
+            foreach (var (parameter, gradient) in replica.parameters().Zip(gradients))
+            {
+                parameter.grad = gradient?.to(parameter.device, copy: true);
+            }
+        }
+    }
+
+    /// <summary>List the names and shapes of a module's parameters.</summary>
+    private static string Signature(IEnumerable<(string Name, Parameter Value)> parameters)
+        => Text.Names(parameters.Select(parameter => $"{parameter.Name} {Text.Shape(parameter.Value.shape)}"));
 
     /// <summary>Turn weights into the factor of each replica.</summary>
     private static double[] Shares(int count, IReadOnlyList<double>? weights, string reduction)
@@ -87,32 +114,26 @@ public static partial class bridge
             : throw new ArgumentException("average: expected a weight above 0, got only zeros");
     }
 
-    /// <summary>Reduce one parameter's gradients onto replica 0, and hand the result on or free the rest.</summary>
-    private static void Reduce(Parameter[] parameters, double[] shares, bool broadcast)
+    /// <summary>Reduce one parameter's gradients onto replica 0, and free the others.</summary>
+    private static void Reduce(Parameter[] parameters, double[] shares)
     {
         using var scope = NewDisposeScope();
         var first = parameters[0];
         Tensor? total = null;
         foreach (var (parameter, share) in parameters.Zip(shares))
         {
-            var gradient = parameter.grad?.to(first.device);
-            if (gradient is not null)
+            if (parameter.grad is { } own)
             {
+                var gradient = Wide(own.to(first.device));
                 total = total is null ? gradient * share : total.add_(gradient, alpha: share);
+                parameter.grad = null;
             }
         }
 
-        foreach (var parameter in parameters)
-        {
-            var keep = total is not null && (broadcast || ReferenceEquals(parameter, first));
-            if (!keep || total is null)
-            {
-                parameter.grad = null;
-            }
-            else
-            {
-                parameter.grad = ReferenceEquals(parameter, first) ? total : total.to(parameter.device, copy: true);
-            }
-        }
+        first.grad = total?.to(first.dtype);
     }
+
+    /// <summary>Widen a gradient of half precision, so that its sum is rounded once.</summary>
+    private static Tensor Wide(Tensor gradient)
+        => gradient.dtype is ScalarType.Float16 or ScalarType.BFloat16 ? gradient.to(float32) : gradient;
 }

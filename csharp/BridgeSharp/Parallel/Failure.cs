@@ -13,9 +13,9 @@ public sealed record Failure(int Replica, Device Device, Exception Error)
     /// <summary>Say where and what, with the stack of the replica.</summary>
     /// <returns>The text.</returns>
     public override string ToString()
-        => $"in replica {Replica} on device {Devices.Name(Device)}: {Summary}\n{Error.StackTrace}";
+        => $"in replica {Replica} on device {Devices.Name(Device)}: {Summary}\n{Error}";
 
-    /// <summary>The type and message of the error, in one line.</summary>
+    /// <summary>The type of the error and the first line of its message.</summary>
     public string Summary => $"{Error.GetType().Name}: {Error.Message.Split('\n')[0]}";
 }
 

@@ -26,7 +26,8 @@ public static partial class bridge
             throw new ArgumentException("gather: expected at least 1 output, got 0");
         }
 
-        return (T)Join([.. outputs], "outputs", device ?? CPU, dim)!;
+        using var scope = NewDisposeScope();
+        return (T)Tree.MoveToOuterScope(Join([.. outputs], "outputs", device ?? CPU, dim))!;
     }
 
     /// <summary>Join the values that the replicas have at one place.</summary>
@@ -50,7 +51,7 @@ public static partial class bridge
                 return null;
             case Tensor scalar:
                 var moved = values.Select(value => ((Tensor)value!).to(device)).ToList();
-                return scalar.dim() == 0 ? stack(moved) : cat(moved, dim);
+                return scalar.dim() == 0 ? stack(moved) : Concatenate(moved, dim);
             case bool:
                 return tensor(values.Cast<bool>().ToArray(), device: device);
             case int or long:
@@ -68,6 +69,9 @@ public static partial class bridge
         var parts = labels.Select((label, i) => Join([.. rows.Select(row => row[i].Value)], label, device, dim));
         return Tree.Rebuild(first, [.. parts]);
     }
+
+    /// <summary>Concatenate tensors; TorchSharp's <c>cat</c> of one tensor is no copy.</summary>
+    private static Tensor Concatenate(List<Tensor> tensors, int dim) => tensors is [var one] ? one.clone() : cat(tensors, dim);
 
     /// <summary>List the paths of the parts of a container, or null for a leaf.</summary>
     private static List<string>? Labels(object? value, string path)

@@ -1,7 +1,6 @@
 using System.Collections;
 using System.Reflection;
 using System.Runtime.CompilerServices;
-using System.Runtime.InteropServices;
 using TorchSharp;
 using TorchSharp.Modules;
 using static TorchSharp.torch;
@@ -28,6 +27,7 @@ internal sealed class ModuleCopier
     public static T Copy<T>(T module, Device device)
         where T : nn.Module
     {
+        using var scope = NewDisposeScope();
         using var mode = no_grad();
         var copier = new ModuleCopier(device);
         var copy = (T)copier.CopyModule(module, module.GetType().Name);
@@ -57,8 +57,10 @@ internal sealed class ModuleCopier
             nn.Module module => CopyModule(module, path),
             Delegate function => CopyDelegate(function, path),
             Array array => CopyArray(array, path),
-            IDictionary dictionary when IsDictionary(value.GetType()) => CopyDictionary(dictionary, path),
-            SafeHandle or Pointer or nint or nuint or Thread or Stream => throw Refuse(path, value.GetType()),
+            IDictionary dictionary when Is(value.GetType(), typeof(Dictionary<,>)) => CopyDictionary(dictionary, path),
+            IEnumerable set when Is(value.GetType(), typeof(HashSet<>)) => CopySet(set, path),
+            Pointer or nint or nuint or Stream => throw Refuse(path, value.GetType()),
+            _ when HasFinalizer(value.GetType()) => throw Refuse(path, value.GetType()),
             _ => CopyFields(value, RuntimeHelpers.GetUninitializedObject(value.GetType()), path),
         };
     }
@@ -126,6 +128,20 @@ internal sealed class ModuleCopier
         return copy;
     }
 
+    private object CopySet(IEnumerable set, string path)
+    {
+        var type = set.GetType();
+        var copy = Activator.CreateInstance(type, type.GetProperty("Comparer")!.GetValue(set))!;
+        copies[set] = copy;
+        var add = type.GetMethod("Add")!;
+        foreach (var item in set)
+        {
+            add.Invoke(copy, [Copy(item, path)]);
+        }
+
+        return copy;
+    }
+
     private object CopyFields(object original, object copy, string path)
     {
         if (!original.GetType().IsValueType)
@@ -147,8 +163,11 @@ internal sealed class ModuleCopier
     private static bool IsPlain(Type type)
         => (type.IsPrimitive && type != typeof(nint) && type != typeof(nuint)) || type.IsEnum || type == typeof(decimal);
 
-    private static bool IsDictionary(Type type)
-        => type.IsGenericType && type.GetGenericTypeDefinition() == typeof(Dictionary<,>);
+    private static bool Is(Type type, Type definition) => type.IsGenericType && type.GetGenericTypeDefinition() == definition;
+
+    /// <summary>Tell whether a type has to clean up: such an object owns more than its fields.</summary>
+    private static bool HasFinalizer(Type type)
+        => type.GetMethod("Finalize", BindingFlags.Instance | BindingFlags.NonPublic)!.DeclaringType != typeof(object);
 
     /// <summary>Name a field as the user wrote it: auto-properties store theirs as <c>&lt;Name&gt;k__BackingField</c>.</summary>
     private static string Named(FieldInfo field)

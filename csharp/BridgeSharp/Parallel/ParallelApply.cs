@@ -8,9 +8,10 @@ public static partial class bridge
 {
     /// <summary>Run each replica on its shard and return the results in replica order.</summary>
     /// <remarks>
-    /// A shard that is a tuple holds positional arguments; any other shard is the one argument. Fewer shards
-    /// than replicas leave the last replicas alone. All replicas run to their end; then every failure is
-    /// reported at once. Spec: R3.1, R3.2, R3.3, R3.4. Source: torch/nn/parallel/parallel_apply.py
+    /// A shard that is a tuple holds positional arguments; any other shard is the one argument. Fewer shards than
+    /// replicas leave the last replicas alone. All replicas run to their end; then every failure is reported at once.
+    /// Modules that draw random numbers run in turn; modules that synchronize run all at once.
+    /// Spec: R3.1, R3.2, R3.3, R3.4. Source: torch/nn/parallel/parallel_apply.py
     /// </remarks>
     /// <param name="replicas">The modules.</param>
     /// <param name="shards">One per replica that runs.</param>
@@ -19,14 +20,24 @@ public static partial class bridge
     /// How many replicas run at once, each on a thread of its own; 1 runs them in turn. By default as many as
     /// torch's intra-op threads (on GPUs: all).
     /// </param>
+    /// <param name="states">
+    /// A random state per replica: they run in turn, each on its own. Without, modules that draw share the caller's
+    /// stream, one after the other.
+    /// </param>
     /// <returns>The results, in replica order.</returns>
-    /// <exception cref="ArgumentException">More shards than replicas, or no shard.</exception>
+    /// <exception cref="ArgumentException">More shards than replicas, no shard, another count of devices, or no worker.</exception>
     /// <exception cref="ReplicaException">At least one replica failed.</exception>
     public static IReadOnlyList<object> parallel_apply(
-        IReadOnlyList<nn.Module> replicas, IReadOnlyList<object> shards, IReadOnlyList<Device>? devices = null, int? workers = null)
+        IReadOnlyList<nn.Module> replicas,
+        IReadOnlyList<object> shards,
+        IReadOnlyList<Device>? devices = null,
+        int? workers = null,
+        RandomStates? states = null)
     {
         var places = devices ?? [.. replicas.Select(Devices.Of)];
-        return parallel_apply([.. replicas.Select(Callable)], shards, places, workers);
+        var in_turn = states is not null || replicas.Any(RandomStates.draws);
+        var together = replicas.Any(SyncBatchNorm.synchronizes);
+        return Apply([.. replicas.Select(Callable)], shards, places, workers, states, in_turn, together);
 
         static Func<object, object> Callable(nn.Module replica) => shard => Invoke.Call(replica, shard);
     }
@@ -37,38 +48,75 @@ public static partial class bridge
     /// <param name="shards">One per replica that runs.</param>
     /// <param name="devices">Where each replica runs; by default on the CPU.</param>
     /// <param name="workers">How many replicas run at once.</param>
+    /// <param name="states">A random state per replica: they run in turn, each on its own.</param>
     /// <returns>The results, in replica order.</returns>
-    /// <exception cref="ArgumentException">More shards than replicas, or no shard.</exception>
+    /// <exception cref="ArgumentException">More shards than replicas, no shard, another count of devices, or no worker.</exception>
     /// <exception cref="ReplicaException">At least one replica failed.</exception>
     public static IReadOnlyList<TResult> parallel_apply<T, TResult>(
-        IReadOnlyList<Func<T, TResult>> replicas, IReadOnlyList<T> shards, IReadOnlyList<Device>? devices = null, int? workers = null)
+        IReadOnlyList<Func<T, TResult>> replicas,
+        IReadOnlyList<T> shards,
+        IReadOnlyList<Device>? devices = null,
+        int? workers = null,
+        RandomStates? states = null)
+        => Apply(replicas, shards, devices ?? [.. replicas.Select(_ => CPU)], workers, states, states is not null, together: false);
+
+    /// <summary>Run the replicas in the way that their modules ask for.</summary>
+    internal static IReadOnlyList<TResult> Apply<T, TResult>(
+        IReadOnlyList<Func<T, TResult>> replicas,
+        IReadOnlyList<T> shards,
+        IReadOnlyList<Device> places,
+        int? workers,
+        RandomStates? states,
+        bool in_turn,
+        bool together)
     {
         if (shards.Count == 0 || shards.Count > replicas.Count)
         {
             throw new ArgumentException($"parallel_apply: expected 1 to {replicas.Count} shards, got {shards.Count}");
         }
 
-        var places = devices ?? [.. replicas.Select(_ => CPU)];
+        if (places.Count != replicas.Count)
+        {
+            throw new ArgumentException(
+                $"parallel_apply: expected {replicas.Count} devices, one per replica, got {places.Count}");
+        }
+
+        if (workers < 1)
+        {
+            throw new ArgumentException($"parallel_apply: expected at least 1 worker, got {workers}");
+        }
+
+        if (places.Count != replicas.Count)
+        {
+            throw new ArgumentException($"parallel_apply: expected {replicas.Count} devices, one per replica, got {places.Count}");
+        }
+
+        if (workers < 1)
+        {
+            throw new ArgumentException($"parallel_apply: expected at least 1 worker, got {workers}");
+        }
+
         var results = new TResult[shards.Count];
         var errors = new Exception?[shards.Count];
-        var grad = is_grad_enabled();
+        var (grad, intraop) = (is_grad_enabled(), get_num_threads());
         var threads = Math.Min(workers ?? DefaultWorkers(places), shards.Count);
-        if (threads == 1)
+        if (together && shards.Count > 1)
         {
-            for (var i = 0; i < shards.Count; i++)
+            new Group(shards.Count, states, in_turn).Run([.. shards.Select((_, index) => new Func<bool>(() => Run(index)))]);
+        }
+        else if (threads == 1 || in_turn)
+        {
+            for (var index = 0; index < shards.Count; index++)
             {
-                Run(i);
+                states?.enter(index);
+                Run(index);
+                states?.leave(index);
             }
         }
         else
         {
-            System.Threading.Tasks.Parallel.For(0, shards.Count, new ParallelOptions { MaxDegreeOfParallelism = threads }, Run);
-        }
-
-        var failures = errors.Select((error, i) => error is null ? null : new Failure(i, places[i], error)).OfType<Failure>().ToList();
-        if (failures.Count > 0)
-        {
-            throw new ReplicaException(failures, shards.Count);
+            System.Threading.Tasks.Parallel.For(
+                0, shards.Count, new ParallelOptions { MaxDegreeOfParallelism = threads }, index => Run(index));
         }
 
         using var here = empty(0);
@@ -77,13 +125,20 @@ public static partial class bridge
             output.MoveToOtherDisposeScope(here);
         }
 
-        return results;
+        var failures = errors.Select((error, i) => error is null ? null : new Failure(i, places[i], error)).OfType<Failure>().ToList();
+        return failures.Count == 0 ? results : throw new ReplicaException(failures, shards.Count);
 
-        // Grad mode and dispose scopes belong to a thread: the replica gets the caller's mode and a scope of its own.
-        void Run(int index)
+        // Grad mode, dispose scopes and the number of intra-op threads belong to a thread: the replica gets the caller's
+        // mode and number, and a scope of its own.
+        bool Run(int index)
         {
             try
             {
+                if (get_num_threads() != intraop)
+                {
+                    set_num_threads(intraop);
+                }
+
                 using var mode = set_grad_enabled(grad);
                 using var own = NewDisposeScope();
                 results[index] = replicas[index](shards[index]);
@@ -91,10 +146,13 @@ public static partial class bridge
                 {
                     output.DetachFromDisposeScope();
                 }
+
+                return true;
             }
             catch (Exception error) when (error is not OutOfMemoryException)
             {
                 errors[index] = error;
+                return false;
             }
         }
     }

@@ -22,13 +22,14 @@ public static partial class bridge
     public static IReadOnlyList<T> scatter<T>(T inputs, IReadOnlyList<Device> devices, int dim = 0)
     {
         Devices.Check("scatter", devices);
+        using var scope = NewDisposeScope();
         var count = batch_size(inputs, dim, "scatter");
         var size = (count + devices.Count - 1) / devices.Count;
         var shards = new List<T>();
         for (long start = 0; start < count; start += size)
         {
             var part = Part(inputs, start, Math.Min(size, count - start), dim);
-            shards.Add((T)Tree.Move(part, devices[shards.Count])!);
+            shards.Add((T)Tree.MoveToOuterScope(Tree.Move(part, devices[shards.Count]))!);
         }
 
         return shards;

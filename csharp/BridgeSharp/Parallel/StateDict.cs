@@ -1,4 +1,4 @@
-using BridgeSharp.Parallel;
+using BridgeSharp.Parity;
 using TorchSharp;
 using static TorchSharp.torch;
 
@@ -21,15 +21,17 @@ public static class StateDict
         return state;
     }
 
-    /// <summary>Load a state strictly: every key, every shape, no broadcasting.</summary>
-    /// <remarks>Spec: R6.2.</remarks>
+    /// <summary>Load a state strictly: every key, every shape, every dtype; nothing is broadcast.</summary>
+    /// <remarks>Spec: R6.2, R6.6. Source: torch/nn/modules/module.py</remarks>
     /// <param name="module">The module.</param>
     /// <param name="source">Names and tensors.</param>
-    /// <exception cref="InvalidOperationException">Keys that are missing, unexpected or of another shape, listed.</exception>
-    public static void Load(nn.Module module, IReadOnlyDictionary<string, Tensor> source)
+    /// <param name="prefix">Taken off every name first, such as <c>"module."</c>, which wrappers put there.</param>
+    /// <exception cref="InvalidOperationException">Keys that are missing, unexpected, or of another shape or dtype, listed.</exception>
+    public static void Load(nn.Module module, IReadOnlyDictionary<string, Tensor> source, string prefix = "")
     {
         var own = Of(module);
-        var faults = Faults(own, source).ToList();
+        var state = source.ToDictionary(entry => Without(prefix, entry.Key), entry => entry.Value);
+        var faults = Faults(own, state).ToList();
         if (faults.Count > 0)
         {
             throw new InvalidOperationException(
@@ -39,7 +41,7 @@ public static class StateDict
         using var mode = no_grad();
         foreach (var (name, tensor) in own)
         {
-            tensor.copy_(source[name]);
+            tensor.copy_(state[name]);
         }
     }
 
@@ -63,27 +65,45 @@ public static class StateDict
 
     private static IEnumerable<string> Faults(OrderedDictionary<string, Tensor> own, IReadOnlyDictionary<string, Tensor> source)
     {
-        var unexpected = source.Keys.Where(name => !own.ContainsKey(name)).ToList();
-        if (unexpected.Count > 0)
-        {
-            yield return $"Unexpected key(s) in state_dict: {Quoted(unexpected)}. ";
-        }
-
         var missing = own.Keys.Where(name => !source.ContainsKey(name)).ToList();
         if (missing.Count > 0)
         {
             yield return $"Missing key(s) in state_dict: {Quoted(missing)}. ";
         }
 
+        var unexpected = source.Keys.Where(name => !own.ContainsKey(name)).ToList();
+        if (unexpected.Count > 0)
+        {
+            yield return $"Unexpected key(s) in state_dict: {Quoted(unexpected)}. ";
+        }
+
+        if (unexpected.Count > 0 && unexpected.TrueForAll(name => own.ContainsKey(Without("module.", name))))
+        {
+            yield return "The names start with \"module.\": load with prefix \"module.\". ";
+        }
+
         foreach (var (name, tensor) in own)
         {
-            if (source.TryGetValue(name, out var given) && !given.shape.SequenceEqual(tensor.shape))
+            if (!source.TryGetValue(name, out var given))
+            {
+                continue;
+            }
+
+            if (!given.shape.SequenceEqual(tensor.shape))
             {
                 yield return $"size mismatch for {name}: copying a param with shape {Size(given)} from checkpoint, "
                     + $"the shape in current model is {Size(tensor)}.";
             }
+            else if (given.dtype != tensor.dtype)
+            {
+                yield return $"dtype mismatch for {name}: copying a param with dtype {Digest.dtype_name(given.dtype)} from checkpoint, "
+                    + $"the dtype in current model is {Digest.dtype_name(tensor.dtype)}.";
+            }
         }
     }
+
+    private static string Without(string prefix, string name)
+        => name.StartsWith(prefix, StringComparison.Ordinal) ? name[prefix.Length..] : name;
 
     private static string Quoted(IEnumerable<string> names) => string.Join(", ", names.Select(name => $"\"{name}\""));
 

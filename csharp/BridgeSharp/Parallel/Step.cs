@@ -9,21 +9,25 @@ public static partial class bridge
     /// <remarks>Spec: R7.1, R7.2.</remarks>
     /// <param name="replicas">The modules, with averaged gradients.</param>
     /// <param name="optimizer">On replica 0's parameters.</param>
-    /// <exception cref="ArgumentException">An optimizer on parameters of another model.</exception>
-    public static void step(IReadOnlyList<nn.Module> replicas, optim.Optimizer optimizer)
+    /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
+    /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model.</exception>
+    public static void step(IReadOnlyList<nn.Module> replicas, optim.Optimizer optimizer, string buffers = "first")
     {
+        CheckReplicas(replicas);
         CheckOptimizer(optimizer, replicas[0], 0);
         optimizer.step();
-        resync(replicas);
+        resync(replicas, buffers);
     }
 
     /// <summary>Step one optimizer per replica, each on its own copy of the averaged gradients (mode <c>all</c>).</summary>
     /// <remarks>Storage is never shared. Spec: R7.3.</remarks>
     /// <param name="replicas">The modules, with averaged gradients.</param>
     /// <param name="optimizer">One per replica, each on its replica's parameters.</param>
-    /// <exception cref="ArgumentException">Another number of optimizers, or an optimizer on parameters of another model.</exception>
-    public static void step(IReadOnlyList<nn.Module> replicas, IReadOnlyList<optim.Optimizer> optimizer)
+    /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
+    /// <exception cref="ArgumentException">No replicas, another number of optimizers, or an optimizer on parameters of another model.</exception>
+    public static void step(IReadOnlyList<nn.Module> replicas, IReadOnlyList<optim.Optimizer> optimizer, string buffers = "first")
     {
+        CheckReplicas(replicas);
         if (optimizer.Count != replicas.Count)
         {
             throw new ArgumentException($"step: expected {replicas.Count} optimizers, one per replica, got {optimizer.Count}");
@@ -37,6 +41,19 @@ public static partial class bridge
         foreach (var own in optimizer)
         {
             own.step();
+        }
+
+        if (buffers != "each" && replicas[0].buffers().Any())
+        {
+            resync(replicas, buffers);
+        }
+    }
+
+    private static void CheckReplicas(IReadOnlyList<nn.Module> replicas)
+    {
+        if (replicas.Count == 0)
+        {
+            throw new ArgumentException("step: expected at least 1 replica, got 0");
         }
     }
 

@@ -26,6 +26,6 @@ internal static class Text
 
         return value == Math.Floor(value) && Math.Abs(value) < 1e16
             ? FormattableString.Invariant($"{value:F1}")
-            : FormattableString.Invariant($"{value:R}");
+            : FormattableString.Invariant($"{value:R}").Replace('E', 'e');
     }
 }

@@ -1,77 +1,186 @@
 using BridgeSharp.Parallel;
 using TorchSharp;
+using TorchSharp.Modules;
 using static TorchSharp.torch;
 
 namespace BridgeSharp;
 
+/// <summary>What a <see cref="Trainer"/> can be told besides its model, optimizer, loss and devices.</summary>
+public sealed record TrainerOptions
+{
+    /// <summary>What the loss is over its samples: <c>"mean"</c>, <c>"sum"</c>, or <c>"count"</c>, a sum to be divided by what it counts: tokens, class weights, unmasked elements.</summary>
+    public string reduction { get; init; } = "mean";
+
+    /// <summary><c>"master"</c> steps replica 0's optimizer and resyncs; <c>"all"</c> steps one optimizer per replica on the same gradients.</summary>
+    public string mode { get; init; } = "master";
+
+    /// <summary>Which buffers the replicas have after a step: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</summary>
+    public string buffers { get; init; } = "first";
+
+    /// <summary>How many batches make one update.</summary>
+    public int accumulate { get; init; } = 1;
+
+    /// <summary>The largest norm of all gradients, after the reduction.</summary>
+    public double? clip_norm { get; init; }
+
+    /// <summary>The largest absolute value of a gradient, after the reduction.</summary>
+    public double? clip_value { get; init; }
+
+    /// <summary>Makes the scheduler of an optimizer; it is stepped once an update.</summary>
+    public Func<optim.Optimizer, optim.lr_scheduler.LRScheduler>? scheduler { get; init; }
+
+    /// <summary>Scales the learning rate for several replicas; without, it stays as it is.</summary>
+    public LinearScaling? scaling { get; init; }
+
+    /// <summary>Refuse an option out of range.</summary>
+    internal TrainerOptions Checked()
+    {
+        Choice("reduction", reduction, "mean", "sum", "count");
+        Choice("mode", mode, "master", "all");
+        Choice("buffers", buffers, "first", "mean", "each");
+        return accumulate >= 1
+            ? this
+            : throw new ArgumentException($"Trainer: expected accumulate of at least 1, got {accumulate}");
+    }
+
+    private static void Choice(string name, string value, params string[] choices)
+    {
+        if (!choices.Contains(value))
+        {
+            throw new ArgumentException($"Trainer: expected {name} {string.Join(", ", choices)}, got {value}");
+        }
+    }
+}
+
 /// <summary>Trains one model on several replicas so that it comes out as on one device.</summary>
 /// <remarks>
-/// Every replica's forward runs once a step, on its own shard; gradients are averaged by sample count, so that a mean
-/// loss over uneven shards equals the mean loss over the whole batch. Spec: R8.1, R8.2, R8.3, R8.4.
+/// Every replica's forward runs once a step, on its own shard; losses are weighted by sample count, so that a mean loss
+/// over uneven shards equals the mean loss over the whole batch. A step that fails leaves parameters, buffers,
+/// gradients, optimizer and random states as they were.
+/// Spec: R8.1, R8.2, R8.3, R8.4, R8.5, R8.6, R8.7, R20.1, R21.1.
 /// </remarks>
 public sealed class Trainer : IDisposable
 {
-    private readonly IReadOnlyList<nn.Module> replicas;
+    private readonly TrainerOptions options;
+    private readonly RandomStates states;
+    private readonly Accumulator accumulator;
+    private readonly Func<object, object, (Tensor, double)> counted;
+    private readonly bool ownsOptimizers;
+    private bool? drew;
 
     /// <summary>Replicate the model.</summary>
     /// <param name="model">The model, on <c>devices[0]</c>; it stays replica 0 and the caller's to dispose.</param>
     /// <param name="optimizer">On the model's parameters; the caller's to dispose.</param>
-    /// <param name="loss"><c>(outputs, targets)</c> to the mean loss over the samples, a scalar.</param>
+    /// <param name="loss"><c>(outputs, targets)</c> to a scalar.</param>
     /// <param name="devices">One per replica; one CPU by default.</param>
-    public Trainer(nn.Module model, optim.Optimizer optimizer, Func<Tensor, Tensor, Tensor> loss, IReadOnlyList<Device>? devices = null)
-        : this(model, optimizer, (object outputs, object targets) => loss((Tensor)outputs, (Tensor)targets), devices)
+    /// <param name="options">What else there is to say.</param>
+    /// <exception cref="ArgumentException">An option out of range.</exception>
+    public Trainer(
+        nn.Module model,
+        optim.Optimizer optimizer,
+        Func<Tensor, Tensor, Tensor> loss,
+        IReadOnlyList<Device>? devices = null,
+        TrainerOptions? options = null)
+        : this(model, optimizer, (object outputs, object targets) => loss((Tensor)outputs, (Tensor)targets), devices, options)
     {
     }
 
     /// <summary>Replicate the model; its outputs and the targets may be trees.</summary>
     /// <param name="model">The model, on <c>devices[0]</c>; it stays replica 0 and the caller's to dispose.</param>
     /// <param name="optimizer">On the model's parameters; the caller's to dispose.</param>
-    /// <param name="loss"><c>(outputs, targets)</c> to the mean loss over the samples, a scalar.</param>
+    /// <param name="loss"><c>(outputs, targets)</c> to a scalar.</param>
     /// <param name="devices">One per replica; one CPU by default.</param>
-    public Trainer(nn.Module model, optim.Optimizer optimizer, Func<object, object, Tensor> loss, IReadOnlyList<Device>? devices = null)
+    /// <param name="options">What else there is to say.</param>
+    /// <exception cref="ArgumentException">An option out of range.</exception>
+    public Trainer(
+        nn.Module model,
+        optim.Optimizer optimizer,
+        Func<object, object, Tensor> loss,
+        IReadOnlyList<Device>? devices = null,
+        TrainerOptions? options = null)
+        : this(model, Given(optimizer, options), (outputs, targets) => (loss(outputs, targets), 1), devices, options)
+        => ownsOptimizers = false;
+
+    /// <summary>Replicate the model; the trainer makes the optimizers, and the loss says what it counts.</summary>
+    /// <param name="model">The model, on <c>devices[0]</c>; it stays replica 0 and the caller's to dispose.</param>
+    /// <param name="optimizer">Makes an optimizer for the parameters of a replica; the trainer disposes it.</param>
+    /// <param name="loss"><c>(outputs, targets)</c> to a scalar and a count; the count matters with reduction <c>"count"</c> only.</param>
+    /// <param name="devices">One per replica; one CPU by default.</param>
+    /// <param name="options">What else there is to say.</param>
+    /// <exception cref="ArgumentException">An option out of range.</exception>
+    public Trainer(
+        nn.Module model,
+        Func<IEnumerable<Parameter>, optim.Optimizer> optimizer,
+        Func<object, object, (Tensor loss, double count)> loss,
+        IReadOnlyList<Device>? devices = null,
+        TrainerOptions? options = null)
     {
+        this.options = (options ?? new TrainerOptions()).Checked();
         this.model = model;
-        this.optimizer = optimizer;
-        this.loss = loss;
         this.devices = devices ?? [CPU];
         Devices.Check("Trainer", this.devices);
+        counted = loss;
         replicas = bridge.replicate(model, this.devices);
+        var stepped = this.options.mode == "all" ? replicas : replicas.Take(1);
+        optimizers = [.. stepped.Select(replica => optimizer(replica.parameters()))];
+        schedulers = this.options.scheduler is { } scheduler ? [.. optimizers.Select(scheduler)] : [];
+        states = new RandomStates(this.devices);
+        accumulator = new Accumulator([.. model.parameters()]);
+        ownsOptimizers = true;
     }
 
     /// <summary>The model, replica 0.</summary>
     public nn.Module model { get; }
 
-    /// <summary>The optimizer, on the model's parameters.</summary>
-    public optim.Optimizer optimizer { get; }
+    /// <summary>The replicas; the first is the model.</summary>
+    public IReadOnlyList<nn.Module> replicas { get; }
 
-    /// <summary>The loss of a shard.</summary>
-    public Func<object, object, Tensor> loss { get; }
+    /// <summary>The optimizer of replica 0.</summary>
+    public optim.Optimizer optimizer => optimizers[0];
+
+    /// <summary>The optimizers: one, or in mode <c>all</c> one per replica.</summary>
+    public IReadOnlyList<optim.Optimizer> optimizers { get; }
+
+    /// <summary>Their schedulers.</summary>
+    public IReadOnlyList<optim.lr_scheduler.LRScheduler> schedulers { get; }
 
     /// <summary>One device per replica.</summary>
     public IReadOnlyList<Device> devices { get; }
 
-    /// <summary>Train on one batch and return its mean loss.</summary>
-    /// <remarks>Spec: R8.1, R8.2.</remarks>
+    /// <summary>How many updates there were.</summary>
+    public long updates { get; private set; }
+
+    /// <summary>Train on one batch and return its loss.</summary>
+    /// <remarks>Spec: R8.1, R8.2, R21.1.</remarks>
     /// <param name="inputs">A tensor <c>(N, *)</c> or a tree; a tuple holds positional arguments.</param>
     /// <param name="targets">A tensor <c>(N, *)</c> or a tree.</param>
-    /// <returns>The mean loss over the batch, before the update.</returns>
+    /// <returns>The mean loss over the batch (with reduction <c>"sum"</c> the sum), before the update.</returns>
     /// <exception cref="ArgumentException">A batch that cannot be split.</exception>
     /// <exception cref="ReplicaException">At least one replica failed.</exception>
     public double step(object inputs, object targets)
     {
         using var scope = NewDisposeScope();
         var shards = bridge.scatter((inputs, targets), devices);
-        var counts = shards.Select(shard => bridge.batch_size(shard)).ToList();
-        foreach (var replica in replicas)
+
+        // A model that drew for the first time while its replicas ran at once: undone; now they run in turn.
+        return Step(shards) ?? Step(shards)!.Value;
+    }
+
+    /// <summary>Update from the batches that wait for more, as at the end of an epoch.</summary>
+    /// <remarks>Spec: R7.5.</remarks>
+    /// <returns>Whether there were any.</returns>
+    public bool flush()
+    {
+        if (accumulator.State.Batches == 0)
         {
-            replica.zero_grad(set_to_none: true);
+            return false;
         }
 
-        var passes = replicas.Select(replica => new Func<(object, object), double>(shard => ForwardBackward(replica, shard.Item1, shard.Item2)));
-        var losses = bridge.parallel_apply([.. passes], shards, devices);
-        bridge.average([.. replicas.Take(shards.Count)], [.. counts.Select(count => (double)count)], broadcast: false);
-        bridge.step(replicas, optimizer);
-        return Mean(losses, counts);
+        using var scope = NewDisposeScope();
+        using var transaction = Transaction();
+        Update(transaction);
+        transaction.Commit();
+        return true;
     }
 
     /// <summary>Train on every batch, <paramref name="epochs"/> times.</summary>
@@ -87,7 +196,7 @@ public sealed class Trainer : IDisposable
         for (var epoch = 0; epoch < epochs; epoch++)
         {
             List<double> losses = [];
-            List<long> counts = [];
+            List<double> counts = [];
             foreach (var (inputs, targets) in batches)
             {
                 losses.Add(step(inputs, targets));
@@ -96,6 +205,7 @@ public sealed class Trainer : IDisposable
                 on_step?.Invoke(number, losses[^1]);
             }
 
+            flush();
             history.Add(Mean(losses, counts));
         }
 
@@ -108,6 +218,7 @@ public sealed class Trainer : IDisposable
     /// <returns>The outputs <c>(N, *)</c> on <c>devices[0]</c>.</returns>
     public object predict(object inputs)
     {
+        using var scope = NewDisposeScope();
         var modes = replicas.SelectMany(replica => replica.named_modules().Select(named => named.module).Prepend(replica))
             .Select(module => (module, module.training)).ToList();
         try
@@ -119,7 +230,7 @@ public sealed class Trainer : IDisposable
 
             using var mode = no_grad();
             var outputs = bridge.parallel_apply(replicas, bridge.scatter(inputs, devices));
-            return bridge.gather(outputs, devices[0]);
+            return Tree.MoveToOuterScope(bridge.gather(outputs, devices[0]))!;
         }
         finally
         {
@@ -134,17 +245,19 @@ public sealed class Trainer : IDisposable
     /// <remarks>Spec: R8.4.</remarks>
     /// <param name="batches"><c>(inputs, targets)</c> pairs.</param>
     /// <param name="measure"><c>(outputs, targets)</c> to the mean over the batch; the loss by default.</param>
-    /// <returns>The mean over all samples.</returns>
+    /// <returns>The mean over all samples; of a loss with a sum and a count, over all counts.</returns>
     public double evaluate(IEnumerable<(object inputs, object targets)> batches, Func<object, object, Tensor>? measure = null)
     {
-        measure ??= loss;
         List<double> values = [];
-        List<long> counts = [];
+        List<double> counts = [];
         foreach (var (inputs, targets) in batches)
         {
             using var scope = NewDisposeScope();
-            values.Add(measure(predict(inputs), targets).to(float64).item<double>());
-            counts.Add(bridge.batch_size((inputs, targets)));
+            var outputs = predict(inputs);
+            var (total, count) = measure is null ? counted(outputs, targets) : (measure(outputs, targets), 1);
+            var divided = measure is null && options.reduction == "count";
+            values.Add(total.to(float64).item<double>() / (divided ? count : 1));
+            counts.Add(divided ? count : bridge.batch_size((inputs, targets)));
         }
 
         return Mean(values, counts);
@@ -156,45 +269,129 @@ public sealed class Trainer : IDisposable
 
     /// <summary>Load a state into every replica, strictly.</summary>
     /// <param name="state">Names and tensors.</param>
-    /// <exception cref="InvalidOperationException">Keys that are missing, unexpected or of another shape.</exception>
-    public void load_state_dict(IReadOnlyDictionary<string, Tensor> state)
+    /// <param name="prefix">Taken off every name first, such as <c>"module."</c>.</param>
+    /// <exception cref="InvalidOperationException">Keys that are missing, unexpected, or of another shape or dtype.</exception>
+    public void load_state_dict(IReadOnlyDictionary<string, Tensor> state, string prefix = "")
     {
-        StateDict.Load(model, state);
+        StateDict.Load(model, state, prefix);
         bridge.resync(replicas);
     }
 
-    /// <summary>Dispose the replicas that the trainer made; the model and the optimizer are the caller's.</summary>
+    /// <summary>Dispose what the trainer made: the replicas but the first, and the optimizers that are not the caller's.</summary>
     public void Dispose()
     {
         foreach (var replica in replicas.Skip(1))
         {
             replica.Dispose();
         }
-    }
 
-    /// <summary>Run one replica on its shard and leave its gradients.</summary>
-    private double ForwardBackward(nn.Module replica, object inputs, object targets)
-    {
-        var value = loss(Invoke.Call(replica, inputs), targets);
-        value.backward();
-        return value.to(float64).item<double>();
-    }
-
-    /// <summary>Average values by sample count, in order.</summary>
-    private static double Mean(IReadOnlyList<double> values, List<long> counts)
-    {
-        if (counts.Count == 0)
+        foreach (var own in ownsOptimizers ? optimizers : [])
         {
-            throw new ArgumentException("Trainer: expected at least 1 batch, got 0");
+            own.Dispose();
         }
 
+        states.Dispose();
+        accumulator.Dispose();
+    }
+
+    /// <summary>Train on the shards of one batch, or return null where the model drew unexpectedly.</summary>
+    private double? Step(IReadOnlyList<(object Inputs, object Targets)> shards)
+    {
+        using var transaction = Transaction();
+        foreach (var replica in replicas)
+        {
+            replica.zero_grad(set_to_none: true);
+        }
+
+        if (RunForward(shards) is not { } parts)
+        {
+            return null;
+        }
+
+        var together = parts.Count > 1 && SyncBatchNorm.synchronizes(model);
+        var loss = Forward.Backward(parts, options.reduction, together);
+        bridge.average(replicas, reduction: "sum", broadcast: false);
+        if (options.accumulate > 1)
+        {
+            accumulator.Add(options.reduction == "sum" ? 1 : parts.Sum(part => part.Count));
+        }
+
+        if (accumulator.State.Batches == 0 || accumulator.State.Batches == options.accumulate)
+        {
+            Update(transaction);
+        }
+
+        transaction.Commit();
+        return loss;
+    }
+
+    /// <summary>Run the forwards: in turn where the model draws, or until it is seen that it does not.</summary>
+    private IReadOnlyList<(Tensor Loss, double Count)>? RunForward(IReadOnlyList<(object Inputs, object Targets)> shards)
+    {
+        var passes = replicas.Select(replica => new Func<(object Inputs, object Targets), (Tensor, double)>(
+            shard => Forward.Run(replica, counted, options.reduction, shard.Inputs, shard.Targets)));
+        var in_turn = drew != false || RandomStates.draws(model);
+        using var before = RandomStates.caller();
+        var together = SyncBatchNorm.synchronizes(model);
+        var parts = bridge.Apply([.. passes], shards, devices, null, in_turn ? states : null, in_turn, together);
+        using var after = RandomStates.caller();
+        var draws = !before.bytes.SequenceEqual(after.bytes);
+        drew = draws || drew == true;
+        return draws && !in_turn && shards.Count > 1 ? null : parts;
+    }
+
+    /// <summary>Clip the gradients, step the optimizers and their schedulers.</summary>
+    private void Update(Transaction transaction)
+    {
+        if (accumulator.State.Batches > 0)
+        {
+            accumulator.Finish(mean: options.reduction != "sum");
+        }
+
+        bridge.clip_gradients(model.parameters().Cast<Parameter>(), options.clip_norm, options.clip_value);
+        transaction.BeforeUpdate();
+        var factor = options.scaling?.at(updates) ?? 1;
+        var scales = optimizers.Select(own => LinearScaling.Scaled(own, factor)).ToList();
+        try
+        {
+            if (options.mode == "master")
+            {
+                bridge.step(replicas, optimizer, options.buffers);
+            }
+            else
+            {
+                bridge.broadcast_gradients(replicas);
+                bridge.step(replicas, optimizers, options.buffers);
+            }
+        }
+        finally
+        {
+            scales.ForEach(scale => scale.Dispose());
+        }
+
+        foreach (var scheduler in schedulers)
+        {
+            scheduler.step();
+        }
+
+        updates++;
+    }
+
+    /// <summary>Keep what a step may change.</summary>
+    private Transaction Transaction() => new(replicas, optimizers, schedulers, states, accumulator);
+
+    /// <summary>Take an optimizer that the caller made.</summary>
+    private static Func<IEnumerable<Parameter>, optim.Optimizer> Given(optim.Optimizer optimizer, TrainerOptions? options)
+        => options?.mode != "all"
+            ? _ => optimizer
+            : throw new ArgumentException("Trainer: expected a function that makes an optimizer, for mode all");
+
+    /// <summary>Average values by count, in order.</summary>
+    private static double Mean(IReadOnlyList<double> values, List<double> counts)
+    {
         var total = counts.Sum();
-        var mean = 0.0;
-        foreach (var (value, count) in values.Zip(counts))
-        {
-            mean += value * ((double)count / total);
-        }
-
-        return mean;
+        return total != 0
+            ? values.Zip(counts, (value, count) => value * (count / total)).Sum()
+            : throw new ArgumentException("Trainer: expected at least 1 batch, got 0");
     }
 }

@@ -79,13 +79,28 @@ internal static class Tree
             ? [tensor]
             : (Children(value, "") ?? []).SelectMany(part => Tensors(part.Value));
 
+    /// <summary>Hand every tensor of a tree from the innermost dispose scope to the one around it.</summary>
+    /// <returns>The tree.</returns>
+    public static object? MoveToOuterScope(object? value)
+    {
+        foreach (var tensor in Tensors(value))
+        {
+            tensor.MoveToOuterDisposeScope();
+        }
+
+        return value;
+    }
+
     /// <summary>Say what a value is, for an error.</summary>
     public static string Describe(object? value) => value switch
     {
         null => "None",
         Tensor tensor => $"a tensor of shape {Text.Shape(tensor.shape)}",
         string => "str",
-        IDictionary dictionary => $"dict of {dictionary.Count}",
+        bool => "bool",
+        int or long => "int",
+        float or double => "float",
+        IDictionary dictionary => $"dict of [{string.Join(", ", dictionary.Keys.Cast<object>().Select(Quoted))}]",
         ITuple tuple => $"tuple of {tuple.Length}",
         IList list => $"list of {list.Count}",
         _ => value.GetType().Name,

@@ -27,7 +27,7 @@ def test_equal_tensors_are_identical() -> None:
 
 
 def test_one_bit_differs() -> None:
-    """One float64 ulp is another bit, and the same number at float32's precision. Spec: R13.1, R13.2."""
+    """One float64 ulp is another bit, and the same number in float32. Spec: R13.1, R13.2."""
     values = [1.0 + 2**-52, 0.5], [1.0, 0.5]
     exact, close = pair(*values, "bitwise"), pair(*values, "float32")
     assert (exact.identical, exact.same) == (1, False)
@@ -37,7 +37,9 @@ def test_one_bit_differs() -> None:
     assert close.max_ulp32 == 2**-29
 
 
-@pytest.mark.parametrize(("ulps", "same"), [(1 / 64, False), (0.999 / 64, True), (-0.999 / 64, True)])
+@pytest.mark.parametrize(
+    ("ulps", "same"), [(1 / 64, False), (0.999 / 64, True), (-0.999 / 64, True)]
+)
 def test_limit_is_a_64th_of_an_ulp(ulps: float, same: bool) -> None:  # noqa: FBT001
     """Less than 1/64 ulp32 is identical; 1/64 itself is not. Spec: R13.2."""
     result = pair([1.0], [1.0 + ulps * ULP], "float32")
@@ -84,7 +86,7 @@ def test_not_finite_is_never_identical(value: float) -> None:
 
 
 def test_beyond_float32() -> None:
-    """Beyond float32's range the spacing is that of its largest number. Spec: R13.2."""
+    """Beyond float32's range the spacing is that at its end. Spec: R13.2."""
     assert pair([1e39, 1.0], [1e39 * (1 + 2**-52), 1.0], "float32").same
     assert pair([1e300], [1e300], "float32").same
     apart = pair([1e39], [1.001e39], "float32")

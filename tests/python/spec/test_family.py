@@ -11,7 +11,7 @@ def test_vectors(case: Case) -> None:
 
 
 def test_battery_covers_every_operation_in_both_dtypes() -> None:
-    """Each operation has a digest for float32 and for float64, and none is another's. Spec: R12.1."""
+    """Each operation has a digest of its own in float32 and in float64. Spec: R12.1."""
     digests = battery()
     assert list(digests) == [f"{n}.{kind}" for kind in ("float32", "float64") for n in OPERATIONS]
     assert len(set(digests.values())) == len(digests)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -40,16 +41,24 @@ def failing(*replicas: int) -> list[Callable[[int], int]]:
 def test_vectors(case: Case) -> None:
     """Results and refusals are those of the vectors. Spec: R3.1, R3.2."""
     replicas = [Adder(addend) for addend in case["addends"]]
+    shards, workers = tree(case["shards"]), case.get("workers")
+    devices = ["cpu"] * case["devices"] if "devices" in case else None
     with refusal(case):
-        assert_same(parallel_apply(replicas, tree(case["shards"])), tree(case["results"]))
+        results = parallel_apply(replicas, shards, devices=devices, workers=workers)
+        assert_same(results, tree(case["results"]))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, None])
 def test_each_replica_runs_once_on_its_own_shard(workers: int | None) -> None:
     """Every replica sees its shard, once, however many run at a time. Spec: R3.1, R3.4."""
     calls: list[tuple[int, int]] = []
-    replicas = [lambda x, own=own: calls.append((own, x)) or (own, x) for own in range(3)]
-    assert parallel_apply(replicas, [7, 8, 9], workers=workers) == [(0, 7), (1, 8), (2, 9)]
+
+    def run(replica: int, shard: int) -> int:
+        calls.append((replica, shard))
+        return 10 * shard
+
+    replicas = [partial(run, index) for index in range(3)]
+    assert parallel_apply(replicas, [7, 8, 9], workers=workers) == [70, 80, 90]
     assert sorted(calls) == [(0, 7), (1, 8), (2, 9)]
 
 
@@ -64,7 +73,7 @@ def test_keyword_arguments() -> None:
     named = [{"factor": 2}, {"factor": 3}]
     results = parallel_apply([Adder(0), Adder(0)], [torch.tensor(1), torch.tensor(1)], named)
     assert [int(result) for result in results] == [2, 3]
-    with pytest.raises(ValueError, match="^parallel_apply: expected 2 keyword mappings, got 1$"):
+    with pytest.raises(ValueError, match=r"^parallel_apply: expected 2 keyword mappings, got 1$"):
         parallel_apply([Adder(0), Adder(0)], [torch.tensor(1), torch.tensor(1)], named[:1])
 
 

@@ -44,7 +44,7 @@ def test_recipe(case: Case, tmp_path: Path) -> None:
 
 
 def test_evaluate_counts_what_is_right(tmp_path: Path) -> None:
-    """Accuracy is the share of the first samples, or of all, that are classified. Spec: R8.4, R14.2."""
+    """Accuracy is the share of samples that are right. Spec: R8.4, R14.2."""
     write_data(tmp_path)
     recipe = FashionLeNet(Options(data=str(tmp_path), batch=4))
     images, labels = recipe.test.batch(torch.arange(10))

@@ -61,9 +61,9 @@ def test_named_tuples_and_dataclasses_keep_their_type() -> None:
 
 def test_dicts_keep_their_type() -> None:
     """Dicts of a subclass stay of it, with what it holds beside its items. Spec: R1.2."""
-    inputs = defaultdict(list, {"x": torch.tensor([1.0, 2.0])})
+    inputs = defaultdict(torch.Tensor, {"x": torch.tensor([1.0, 2.0])})
     second = scatter((inputs, OrderedDict(inputs)), ["cpu", "cpu"])[1]
-    assert second[0].default_factory is list
+    assert second[0].default_factory is torch.Tensor
     assert second[0]["x"].tolist() == [2]
     assert isinstance(second[1], OrderedDict)
 
@@ -71,6 +71,7 @@ def test_dicts_keep_their_type() -> None:
 def test_gradients_flow_back() -> None:
     """A shard of a tensor that requires a gradient is part of its graph. Spec: R1.1."""
     inputs = torch.ones(3, requires_grad=True)
-    sum((index + 1) * shard.sum() for index, shard in enumerate(scatter(inputs, ["cpu"] * 2))).backward()
+    first, second = scatter(inputs, ["cpu", "cpu"])
+    (first.sum() + 2 * second.sum()).backward()
     assert inputs.grad is not None
     assert inputs.grad.tolist() == [1, 1, 2]

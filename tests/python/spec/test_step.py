@@ -16,9 +16,8 @@ def test_vectors(case: Case) -> None:
         replica.get_parameter("w").grad = None if gradient is None else tensor(gradient)
     chosen = case["optimizer"]
     made = [torch.optim.SGD(replica.parameters(), lr=case["lr"]) for replica in replicas]
-    optimizer = [made[index] for index in chosen] if isinstance(chosen, list) else made[chosen]
     with refusal(case):
-        step(replicas, optimizer)
+        step(replicas, [made[i] for i in chosen] if isinstance(chosen, list) else made[chosen])
         actual = [replica.get_parameter("w").detach() for replica in replicas]
         assert_same(actual, [tensor(value) for value in case["expected"]])
 
@@ -26,9 +25,9 @@ def test_vectors(case: Case) -> None:
 def test_no_replica_is_refused() -> None:
     """At least one replica is expected. Spec: R7.1."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-    with pytest.raises(ValueError, match="^step: expected at least 1 replica, got 0$"):
+    with pytest.raises(ValueError, match=r"^step: expected at least 1 replica, got 0$"):
         step([], optimizer)
-    with pytest.raises(ValueError, match="^step: expected at least 1 replica, got 0$"):
+    with pytest.raises(ValueError, match=r"^step: expected at least 1 replica, got 0$"):
         step([], [])
 
 
@@ -44,7 +43,7 @@ def test_refusal_changes_nothing() -> None:
 
 
 def test_modes_leave_the_same_parameters() -> None:
-    """One optimizer per replica and one for all are equal, bit for bit, with state. Spec: R7.1, R7.3."""
+    """One optimizer per replica and one for all give the same bits. Spec: R7.1, R7.3."""
     torch.manual_seed(3)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)).double()
     results = []

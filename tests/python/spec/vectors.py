@@ -52,7 +52,9 @@ class Net(nn.Module):
     """A module of given parameters and buffers, which adds its arguments to its first parameter."""
 
     def __init__(
-        self, parameters: Mapping[str, torch.Tensor], buffers: Mapping[str, torch.Tensor] | None = None
+        self,
+        parameters: Mapping[str, torch.Tensor],
+        buffers: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
         """Register what is given, in order."""
         super().__init__()
@@ -82,7 +84,8 @@ def refusal(case: Case, **places: object) -> Iterator[None]:
 
 def bits(tensor: torch.Tensor) -> bytes:
     """Take the bytes of a tensor, in row-major order."""
-    return tensor.detach().numpy().tobytes("C")
+    content: bytes = tensor.detach().numpy().tobytes("C")
+    return content
 
 
 def assert_same(actual: Any, expected: Any) -> None:  # noqa: ANN401 - any tree
@@ -100,3 +103,12 @@ def assert_same(actual: Any, expected: Any) -> None:  # noqa: ANN401 - any tree
             assert_same(one, other)
     else:
         assert actual == expected
+
+
+def assert_close(actual: torch.Tensor, expected: torch.Tensor, relative: float) -> None:
+    """Compare two tensors within a share of the largest value; 0 asks for the same bits."""
+    if relative == 0:
+        assert_same(actual, expected)
+    else:
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        assert float((actual - expected).abs().max()) <= relative * float(expected.abs().max())

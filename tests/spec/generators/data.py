@@ -33,9 +33,10 @@ def orders() -> Case:
     cases = []
     for count, seed, epoch in ORDERS:
         drawn = torch.randperm(count, generator=torch.Generator().manual_seed(seed + epoch))
-        case = {"name": f"{count} samples, seed {seed}, epoch {epoch}", "spec": ["R10.5"]}
-        case |= {"count": count, "seed": seed, "epoch": epoch, "first": drawn[:8].tolist()}
-        cases.append({**case, "sha256": sha256([("order", drawn)])})
+        name = f"{count} samples, seed {seed}, epoch {epoch}"
+        given: Case = {"count": count, "seed": seed, "epoch": epoch}
+        expected: Case = {"first": drawn[:8].tolist(), "sha256": sha256([("order", drawn)])}
+        cases.append({"name": name, "spec": ["R10.5"], **given, **expected})
     return {"about": about, "cases": cases}
 
 
@@ -44,7 +45,7 @@ def digests() -> Case:
     about = "digest(tensors) is 'sha256', for pairs of a name and a tensor."
     cases = []
     for name, rows in DIGESTS.items():
-        named = [(key, torch.tensor(given, dtype=getattr(torch, kind))) for key, given, kind in rows]
+        named = [(key, torch.tensor(value, dtype=getattr(torch, k))) for key, value, k in rows]
         tensors = [
             [key, {"tensor": values(tensor), "dtype": str(tensor.dtype).removeprefix("torch.")}]
             for key, tensor in named

@@ -39,6 +39,13 @@ SGD: dict[str, Case] = {
         "maximize": True,
     },
 }
+FLAT = {"lr": 2.0**17, "eps": 2.0**20}  # the denominator is all epsilon
+MOMENT: dict[str, Case] = {
+    "first moment": FLAT,
+    "first moment, betas of 0.5 and less": {**FLAT, "betas": [0.25, 0.5]},
+    "first moment, weight decay": {**FLAT, "weight_decay": 0.01},
+    "first moment, maximize": {**FLAT, "maximize": True},
+}
 ADAM: dict[str, Case] = {
     "defaults": {},
     "a large learning rate": {"lr": 0.1},
@@ -65,7 +72,10 @@ def sgd() -> Case:
 def adam(reference: str) -> Case:
     """Step Adam by the formula of the PyTorch that runs."""
     about = ABOUT.format(name="adam", formula=f" by the formula of PyTorch {reference}")
-    cases = _cases("R9.3", ADAM, "weight decay", torch.optim.Adam)
+    cases = _cases("R9.3", MOMENT, "first moment", torch.optim.Adam)
+    # Libraries round the square root of the second moment up or down, by the processor's make.
+    for case in _cases("R9.3", ADAM, "weight decay", torch.optim.Adam):
+        cases.append({**case, "relative": 5e-7 if case["dtype"] == "float32" else 1e-15})
     return {"about": about, "cases": [{**case, "reference": reference} for case in cases]}
 
 
@@ -74,8 +84,9 @@ def _cases(
 ) -> list[Case]:
     """Step with every set of options, and with gradients that are None, in both dtypes."""
     jobs: list[Job] = [(name, options, GRADIENTS, [spec]) for name, options in table.items()]
-    for name, gradients in (("for a step", PAUSED), ("at first", LATE)):
-        jobs.append((f"a gradient is None {name}", table[pausing], gradients, [spec, "R9.4"]))
+    for when, gradients in (("for a step", PAUSED), ("at first", LATE)):
+        name = f"{pausing}, a gradient is None {when}"
+        jobs.append((name, table[pausing], gradients, [spec, "R9.4"]))
     kinds = ("float32", "float64")
     return [_case(job, kind, make) for job in jobs for kind in kinds]
 

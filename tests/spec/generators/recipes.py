@@ -17,9 +17,9 @@ OPTIONS: dict[str, Case] = {
     "float32, one batch": {"batch": 16, "dtype": "float32", "optimizer": "sgd", "replicas": 1},
 }
 ABOUT = (
-    "LeNet on a data set of 10 training and 10 test images with these options: byte i of the images "
-    "is 31 * i modulo 251, label i is i. 'initial' is the digest of its state, 'batches' those of "
-    "its steps, 'samples' their sizes."
+    "LeNet on a data set of 10 training and 10 test images with these options: byte i of the "
+    "images is 31 * i modulo 251, label i is i. 'initial' is the digest of its state, 'batches' "
+    "those of its steps, 'samples' their sizes."
 )
 
 

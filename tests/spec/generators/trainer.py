@@ -23,9 +23,9 @@ HEAVY = {"name": "sgd", "lr": 0.125, "momentum": 0.9, "nesterov": True, "weight_
 ADAM = {"name": "adam", "lr": 0.0625}
 MAKERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 ABOUT = (
-    "A model of two linear layers, 2-3-1 with ReLU between them, starts with 'state' and is trained "
-    "with mean squared error on these batches, one step each. 'losses' and 'states' are those of "
-    "one undivided model, before and after each step."
+    "A model of two linear layers, 2-3-1 with ReLU between them, starts with 'state' and is "
+    "trained with mean squared error on these batches, one step each. 'losses' and 'states' are "
+    "those of one undivided model, before and after each step."
 )
 
 

@@ -1,0 +1,72 @@
+"""State dicts, loaded strictly."""
+
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import nn
+
+
+def load_state_dict(
+    module: nn.Module, source: Mapping[str, torch.Tensor], prefix: str = ""
+) -> None:
+    """Load a state strictly: every key, every shape, every dtype; nothing is broadcast.
+
+    Args:
+        module: what takes the state.
+        source: names and tensors.
+        prefix: taken off every name first, such as ``"module."``, which wrappers put there.
+
+    Raises:
+        RuntimeError: keys that are missing, unexpected, or of another shape or dtype, listed.
+
+    Spec: R6.2, R6.6. Source: torch/nn/modules/module.py
+    """
+    state = {name.removeprefix(prefix): tensor for name, tensor in source.items()}
+    own = module.state_dict()
+    faults = list(_faults(own, state))
+    if faults:
+        lines = "\n\t".join(faults)
+        message = f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
+        raise RuntimeError(message)
+    module.load_state_dict(state)
+
+
+def _faults(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> Iterator[str]:
+    """Describe what does not fit, in PyTorch's words."""
+    missing = [name for name in own if name not in state]
+    if missing:
+        yield f"Missing key(s) in state_dict: {_quoted(missing)}. "
+    unexpected = [name for name in state if name not in own]
+    if unexpected:
+        yield f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. "
+    if unexpected and all(name.removeprefix("module.") in own for name in unexpected):
+        yield 'The names start with "module.": load with prefix "module.". '
+    for name, here in own.items():
+        there = state.get(name)
+        if not isinstance(here, torch.Tensor) or there is None:
+            continue
+        if here.shape != there.shape:
+            yield (
+                f"size mismatch for {name}: copying a param with shape {_size(there)} from "
+                f"checkpoint, the shape in current model is {_size(here)}."
+            )
+        elif here.dtype != there.dtype:
+            yield (
+                f"dtype mismatch for {name}: copying a param with dtype {_kind(there)} from "
+                f"checkpoint, the dtype in current model is {_kind(here)}."
+            )
+
+
+def _quoted(names: list[str]) -> str:
+    """List names in double quotes."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _size(tensor: torch.Tensor) -> str:
+    """Write a shape as PyTorch does."""
+    return f"torch.Size({list(tensor.shape)})"
+
+
+def _kind(tensor: torch.Tensor) -> str:
+    """Write a dtype without its package."""
+    return str(tensor.dtype).removeprefix("torch.")

@@ -1,0 +1,110 @@
+using TorchSharp;
+using TorchSharp.Modules;
+using Xunit;
+using static BridgeSharp.bridge;
+using static TorchSharp.torch;
+
+namespace BridgeSharp.Tests.Spec;
+
+/// <summary>Giving every replica the state of replica 0.</summary>
+[Collection(nameof(Serial))]
+public sealed class ResyncTests
+{
+    public static TheoryData<string> Cases => Vectors.Names("resync");
+
+    /// <summary>States and refusals are those of the vectors, and a refusal changes nothing. Spec: R6.1, R6.2.</summary>
+    [Theory]
+    [MemberData(nameof(Cases))]
+    public void Vectors_hold(string name)
+    {
+        using var scope = NewDisposeScope();
+        var entry = Vectors.Find("resync", name);
+        var buffers = entry.Optional("buffers")?.EnumerateArray().Select(item => item.GetString()).ToList() ?? [];
+        var replicas = entry.Items("states").Select(state =>
+        {
+            var split = state.EnumerateObject().Select(member => (member.Name, Vectors.Tensor(member.Value))).ToLookup(member => buffers.Contains(member.Name));
+            return new Net(split[false], split[true]);
+        }).ToList();
+
+        Vectors.Check(entry, () => resync(replicas));
+
+        var expected = entry.Optional("expected") is null ? entry.Items("states") : entry.Items("expected");
+        foreach (var (state, replica) in expected.Zip(replicas))
+        {
+            var actual = StateDict.Of(replica);
+            Assert.Equal(state.EnumerateObject().Select(member => member.Name), actual.Keys);
+            Same.Trees(state.EnumerateObject().Select(member => Vectors.Tensor(member.Value)).ToList(), actual.Values.ToList());
+        }
+    }
+
+    /// <summary>The state is copied: what replica 0 does later stays with it. Spec: R6.1.</summary>
+    [Fact]
+    public void Storage_stays_apart()
+    {
+        using var scope = NewDisposeScope();
+        var replicas = replicate(nn.Linear(2, 2), [CPU, CPU]);
+        replicas[0].weight.detach().fill_(3);
+
+        resync(replicas);
+        replicas[0].weight.detach().fill_(4);
+
+        Assert.Equal([3, 3, 3, 3], replicas[1].weight.data<float>().ToArray());
+    }
+
+    /// <summary>Counters of batch norm are those of replica 0. Spec: R6.1.</summary>
+    [Fact]
+    public void Integer_counters_are_copied()
+    {
+        using var scope = NewDisposeScope();
+        var replicas = replicate(nn.BatchNorm1d(2), [CPU, CPU]);
+        replicas[0].call(randn(4, 2));
+
+        resync(replicas);
+
+        Assert.All(replicas, replica => Assert.Equal(1, replica.num_batches_tracked!.item<long>()));
+        Same.Trees(replicas[0].running_mean, replicas[1].running_mean);
+    }
+
+    /// <summary>Parameters, persistent buffers, then children, in the order of registration. Spec: R6.3.</summary>
+    [Fact]
+    public void Order_of_a_state_is_that_of_pytorch()
+    {
+        using var model = new Mixed(1);
+        string[] own = ["weight", "bias", "mean", "count"];
+        string[] norm = ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"];
+
+        Assert.Equal([.. own, .. own.Select(name => $"child.{name}"), .. norm.Select(name => $"last.{name}")], StateDict.Of(model).Keys);
+    }
+
+    /// <summary>No tensor is left behind. Spec: R6.1.</summary>
+    [Fact]
+    public void Nothing_is_left()
+    {
+        using var scope = NewDisposeScope();
+        var replicas = replicate(new Tied(), [CPU, CPU]);
+        var before = Same.Live();
+
+        resync(replicas);
+
+        Assert.Equal(before, Tensor.TotalCount);
+    }
+
+    private sealed class Mixed : nn.Module
+    {
+        public Mixed(int depth)
+            : base(nameof(Mixed))
+        {
+            if (depth > 0)
+            {
+                register_module("child", new Mixed(depth - 1));
+                register_module("last", nn.BatchNorm1d(1));
+            }
+
+            register_buffer("scratch", zeros(1), persistent: false);
+            register_buffer("mean", zeros(1));
+            register_parameter("weight", new Parameter(zeros(1)));
+            register_buffer("count", tensor(0L));
+            register_parameter("bias", new Parameter(zeros(1)));
+        }
+    }
+}
