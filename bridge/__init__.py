@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bridge.parallel import (
+        BrokenGroupError,
+        DataParallel,
         Failure,
+        LinearScaling,
+        RandomStates,
         ReplicaError,
+        SyncBatchNorm,
         Trainer,
         average,
+        clip_gradients,
+        exchange,
         gather,
         parallel_apply,
         replicate,
@@ -24,10 +31,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BrokenGroupError",
+    "DataParallel",
     "Failure",
+    "LinearScaling",
+    "RandomStates",
     "ReplicaError",
+    "SyncBatchNorm",
     "Trainer",
     "average",
+    "clip_gradients",
+    "exchange",
     "gather",
     "parallel_apply",
     "replicate",

@@ -136,6 +136,28 @@ def bench(
         _fail(error, 1)
 
 
+@app.command()
+def example(
+    name: str = typer.Argument(
+        ..., help="manual_loop, from_scratch, data_parallel or variable_length."
+    ),
+    steps: int = typer.Option(20, min=1, help="How many steps it trains."),
+    replicas: int = typer.Option(2, min=1, help="How many replicas, or parts."),
+    seed: int = typer.Option(0, min=0, help="Of the weights and the data."),
+    dtype: Dtype = typer.Option(Dtype.float32.value, help="Element type."),
+) -> None:
+    """Run one of the example systems in Python; docs/examples.md tells what each shows."""
+    from bridge.examples import Setting, find  # noqa: PLC0415 - torch takes a second
+
+    try:
+        run = find(name)
+    except ValueError as error:
+        _fail(error, BAD_USAGE)
+    setting = Setting(steps=steps, replicas=replicas, seed=seed, dtype=dtype.value)
+    for key, value in run(setting, typer.echo).numbers.items():
+        typer.echo(f"{key:<28}{value:.6g}")
+
+
 def _fail(error: Exception, code: int) -> None:
     """Say what went wrong, in one place, and end."""
     typer.echo(f"error: {error}", err=True)

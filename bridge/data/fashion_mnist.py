@@ -12,7 +12,7 @@ CLASSES, SIDE = 10, 28
 
 
 class FashionMnist:
-    """One split of the data set, normalized as it is read out.
+    """One split of Fashion-MNIST, normalized as it is read out.
 
     Args:
         folder: holds the four IDX files, gzipped or not; None takes the folder of Debian's package.

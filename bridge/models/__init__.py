@@ -2,5 +2,6 @@
 
 from bridge.models.lenet import LeNet
 from bridge.models.mlp import MLP
+from bridge.models.resnet import ResNet18
 
-__all__ = ["MLP", "LeNet"]
+__all__ = ["MLP", "LeNet", "ResNet18"]

@@ -1,20 +1,33 @@
 """The verbs of data-parallel training, one file each, and the trainer that composes them."""
 
 from bridge.parallel.average import average
+from bridge.parallel.clip import clip_gradients
+from bridge.parallel.data_parallel import DataParallel
 from bridge.parallel.failure import Failure, ReplicaError
 from bridge.parallel.gather import gather
+from bridge.parallel.group import BrokenGroupError, exchange
+from bridge.parallel.linear_scaling import LinearScaling
 from bridge.parallel.parallel_apply import parallel_apply
+from bridge.parallel.random_states import RandomStates
 from bridge.parallel.replicate import replicate
 from bridge.parallel.resync import resync
 from bridge.parallel.scatter import scatter
 from bridge.parallel.step import step
+from bridge.parallel.sync_batch_norm import SyncBatchNorm
 from bridge.parallel.trainer import Trainer
 
 __all__ = [
+    "BrokenGroupError",
+    "DataParallel",
     "Failure",
+    "LinearScaling",
+    "RandomStates",
     "ReplicaError",
+    "SyncBatchNorm",
     "Trainer",
     "average",
+    "clip_gradients",
+    "exchange",
     "gather",
     "parallel_apply",
     "replicate",

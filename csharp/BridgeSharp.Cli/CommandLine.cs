@@ -30,35 +30,25 @@ internal static class CommandLine
         {
             Epochs, Steps, Replicas, Batch, Dtype, Optimizer, Rate, Seed, Device, Data, Threads, Reference,
         };
-        lenet.SetAction(Train);
+        lenet.SetAction(parsed => Guarded(() => Train(parsed)));
         var root = new RootCommand("Trains on TorchSharp with the meaning, and the bits, of PyTorch.")
         {
             new Command("train", "Train a reference model.") { lenet },
+            ExampleCommand.Make(),
         };
         var parsed = root.Parse(args);
         var code = parsed.Invoke(new InvocationConfiguration { EnableDefaultExceptionHandler = false });
         return parsed.Errors.Count > 0 ? BadUsage : code;
     }
 
-    private static int Train(ParseResult parsed)
+    /// <summary>Run an action and turn its errors into messages and exit codes.</summary>
+    /// <param name="action">What to run.</param>
+    /// <returns>Its exit code; 1 where it failed, 2 on bad usage.</returns>
+    public static int Guarded(Func<int> action)
     {
         try
         {
-            return Training.Run(new Options
-            {
-                epochs = parsed.GetValue(Epochs),
-                steps = parsed.GetValue(Steps),
-                replicas = parsed.GetValue(Replicas),
-                batch = parsed.GetValue(Batch),
-                dtype = parsed.GetValue(Dtype)!,
-                optimizer = parsed.GetValue(Optimizer)!,
-                lr = parsed.GetValue(Rate),
-                seed = parsed.GetValue(Seed),
-                device = parsed.GetValue(Device)!,
-                data = parsed.GetValue(Data),
-                threads = parsed.GetValue(Threads),
-                reference = parsed.GetValue(Reference)!,
-            });
+            return action();
         }
         catch (Exception error) when (error is ArgumentException or FileNotFoundException)
         {
@@ -71,6 +61,22 @@ internal static class CommandLine
             return 1;
         }
     }
+
+    private static int Train(ParseResult parsed) => Training.Run(new Options
+    {
+        epochs = parsed.GetValue(Epochs),
+        steps = parsed.GetValue(Steps),
+        replicas = parsed.GetValue(Replicas),
+        batch = parsed.GetValue(Batch),
+        dtype = parsed.GetValue(Dtype)!,
+        optimizer = parsed.GetValue(Optimizer)!,
+        lr = parsed.GetValue(Rate),
+        seed = parsed.GetValue(Seed),
+        device = parsed.GetValue(Device)!,
+        data = parsed.GetValue(Data),
+        threads = parsed.GetValue(Threads),
+        reference = parsed.GetValue(Reference)!,
+    });
 
     private static Option<T> Default<T>(string name, T value, string description)
         => new(name) { Description = description, DefaultValueFactory = _ => value };

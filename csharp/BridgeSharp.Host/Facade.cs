@@ -2,6 +2,7 @@ using System.Runtime.InteropServices;
 using System.Text.Json;
 using System.Text.Json.Nodes;
 using System.Text.Json.Serialization;
+using BridgeSharp.Models.Examples;
 using BridgeSharp.Models.Recipes;
 using BridgeSharp.Native;
 using BridgeSharp.Parity;
@@ -33,10 +34,11 @@ public static class Facade
         ["run.create"] = (arguments, _) => OpenRun(arguments),
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
         ["run.evaluate"] = (arguments, _) => new { accuracy = Find(arguments).Run.evaluate((long?)arguments["count"]) },
-        ["state.manifest"] = (arguments, _) => State.Manifest(Find(arguments).Trainer),
-        ["state.write"] = (arguments, segment) => State.Write(Find(arguments).Trainer, segment),
+        ["example.run"] = (arguments, _) => RunExample(arguments),
+        ["state.manifest"] = (arguments, _) => State.Manifest(Find(arguments)),
+        ["state.write"] = (arguments, segment) => State.Write(Find(arguments), segment),
         ["state.read"] = (arguments, segment) => State.Read(Find(arguments).Trainer, arguments, segment),
-        ["digest"] = (arguments, _) => new { digest = Digest.digest(Find(arguments).Trainer.state_dict()) },
+        ["digest"] = (arguments, _) => new { digest = Digest.digest(Find(arguments).State()) },
         ["close"] = (arguments, _) => Close(arguments),
     };
 
@@ -98,6 +100,15 @@ public static class Facade
         var run = new FashionLeNet(arguments.Deserialize<Options>(Json)!);
         Open(new Session(run.trainer, run));
         return new { handle = handles, run.planned_steps, run.steps_per_epoch };
+    }
+
+    private static object RunExample(JsonObject arguments)
+    {
+        var name = (string)arguments["name"]!;
+        set_num_threads((int)arguments["threads"]!);
+        var result = Catalog.find(name)(arguments["setting"].Deserialize<Setting>(Json)!.Checked(), _ => { });
+        Open(new Session(result.state));
+        return new { handle = handles, result.losses, result.numbers };
     }
 
     private static object Step(JsonObject arguments, Segment segment)

@@ -1,23 +1,47 @@
 using BridgeSharp.Models.Recipes;
+using TorchSharp;
+using static TorchSharp.torch;
 
 namespace BridgeSharp.Host;
 
-/// <summary>A trainer that Python holds by a handle, and what goes with it.</summary>
-/// <param name="trainer">The trainer.</param>
-/// <param name="owned">What is disposed with it, after it.</param>
-internal sealed class Session(Trainer trainer, params IReadOnlyList<IDisposable> owned) : IDisposable
+/// <summary>What Python holds by a handle: a trainer, a training job, or the state that an example left.</summary>
+internal sealed class Session : IDisposable
 {
-    /// <summary>The trainer.</summary>
-    public Trainer Trainer => trainer;
+    private readonly Trainer? trainer;
+    private readonly OrderedDictionary<string, Tensor>? state;
+    private readonly IReadOnlyList<IDisposable> owned;
+
+    /// <summary>Hold a trainer.</summary>
+    /// <param name="trainer">The trainer.</param>
+    /// <param name="owned">What is disposed with it, after it.</param>
+    public Session(Trainer trainer, params IReadOnlyList<IDisposable> owned)
+    {
+        this.trainer = trainer;
+        this.owned = owned;
+    }
+
+    /// <summary>Hold a state.</summary>
+    /// <param name="state">Names and tensors.</param>
+    public Session(OrderedDictionary<string, Tensor> state)
+    {
+        this.state = state;
+        owned = [.. state.Values];
+    }
+
+    /// <summary>The trainer, where the handle is one's.</summary>
+    public Trainer Trainer => trainer ?? throw new ArgumentException("facade: expected the handle of a trainer, got that of a state");
 
     /// <summary>The training job, where the handle is one's.</summary>
     public FashionLeNet Run => owned.OfType<FashionLeNet>().FirstOrDefault()
         ?? throw new ArgumentException("facade: expected the handle of a run, got that of a trainer");
 
+    /// <summary>Return the state: names and tensors (aliases).</summary>
+    public OrderedDictionary<string, Tensor> State() => state ?? Trainer.state_dict();
+
     /// <summary>Dispose the trainer and what goes with it.</summary>
     public void Dispose()
     {
-        trainer.Dispose();
+        trainer?.Dispose();
         foreach (var item in owned)
         {
             item.Dispose();

@@ -1,6 +1,7 @@
 using System.Text.Json.Nodes;
 using BridgeSharp.Parity;
 using TorchSharp;
+using TorchSharp.Modules;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Host;
@@ -11,16 +12,16 @@ internal static class State
     private const long Alignment = 64;
 
     /// <summary>List the tensors of a state and where each goes in the segment.</summary>
-    public static object Manifest(Trainer trainer)
+    public static object Manifest(Session session)
     {
-        var (tensors, bytes) = Layout(trainer);
+        var (tensors, bytes) = Layout(session);
         return new { tensors, bytes };
     }
 
     /// <summary>Copy the state into the segment at the places of the manifest.</summary>
-    public static object Write(Trainer trainer, Segment segment)
+    public static object Write(Session session, Segment segment)
     {
-        foreach (var (entry, tensor) in Layout(trainer).Tensors.Zip(trainer.state_dict().Values))
+        foreach (var (entry, tensor) in Layout(session).Tensors.Zip(session.State().Values))
         {
             segment.Write(tensor, entry.offset);
         }
@@ -47,15 +48,14 @@ internal static class State
         return new { };
     }
 
-    private static (List<Entry> Tensors, long Bytes) Layout(Trainer trainer)
+    private static (List<Entry> Tensors, long Bytes) Layout(Session session)
     {
-        var parameters = trainer.model.named_parameters().Select(parameter => parameter.name).ToHashSet();
         var entries = new List<Entry>();
         long offset = 0;
-        foreach (var (name, tensor) in trainer.state_dict())
+        foreach (var (name, tensor) in session.State())
         {
             var bytes = tensor.NumberOfElements * tensor.ElementSize;
-            var kind = parameters.Contains(name) ? "parameter" : "buffer";
+            var kind = tensor is Parameter ? "parameter" : "buffer";
             entries.Add(new Entry(name, Digest.dtype_name(tensor.dtype), tensor.shape, offset, bytes, kind, tensor.requires_grad));
             offset += (bytes + Alignment - 1) / Alignment * Alignment;
         }

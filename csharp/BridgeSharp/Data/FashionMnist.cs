@@ -3,7 +3,7 @@ using static TorchSharp.torch;
 
 namespace BridgeSharp.Data;
 
-/// <summary>One split of Fashion-MNIST, 60,000 training or 10,000 test images of clothes, normalized as it is read out.</summary>
+/// <summary>One split of Fashion-MNIST, normalized as it is read out.</summary>
 /// <remarks>Spec: R10.3, R10.4.</remarks>
 public sealed class FashionMnist : IDisposable
 {

@@ -1,6 +1,5 @@
 """The trainer: the law, and what a step, an epoch and an evaluation do."""
 
-
 import pytest
 import torch
 from torch import nn
@@ -173,7 +172,9 @@ def test_evaluate_averages_by_samples() -> None:
 
 def test_means_are_summed_in_order() -> None:
     """The mean over batches is a plain sum in their order, without compensation. Spec: R8.4."""
-    batches = [(torch.ones(1, 1), torch.tensor([3 * value])) for value in (2.0**53, 1.0, -(2.0**53))]
+    batches = [
+        (torch.ones(1, 1), torch.tensor([3 * value])) for value in (2.0**53, 1.0, -(2.0**53))
+    ]
     assert linear(1).evaluate(batches, lambda _, target: target.sum()) == 0
 
 

@@ -66,16 +66,20 @@ ADAM: dict[str, Case] = {
 def sgd() -> Case:
     """Step SGD, which is the same in every version of PyTorch."""
     about = ABOUT.format(name="sgd", formula="")
-    return {"about": about, "cases": _cases("R9.2", SGD, "momentum", torch.optim.SGD)}
+    cases = _cases("R9.2", SGD, "momentum", torch.optim.SGD)
+    return {"about": about, "cases": [{**case, "fused": True} for case in cases]}
 
 
 def adam(reference: str) -> Case:
     """Step Adam by the formula of the PyTorch that runs."""
     about = ABOUT.format(name="adam", formula=f" by the formula of PyTorch {reference}")
-    cases = _cases("R9.3", MOMENT, "first moment", torch.optim.Adam)
+    make = torch.optim.Adam
+    moment = _cases("R9.3", MOMENT, "first moment", make)
     # Libraries round the square root of the second moment up or down, by the processor's make.
-    for case in _cases("R9.3", ADAM, "weight decay", torch.optim.Adam):
-        cases.append({**case, "relative": 5e-7 if case["dtype"] == "float32" else 1e-15})
+    whole = _cases("R9.3", ADAM, "weight decay", make)
+    tolerance = {"float32": 5e-7, "float64": 1e-15}
+    cases: list[Case] = [{**case, "fused": True} for case in moment]
+    cases += [{**case, "relative": tolerance[case["dtype"]]} for case in whole]
     return {"about": about, "cases": [{**case, "reference": reference} for case in cases]}
 
 
@@ -94,7 +98,7 @@ def _cases(
 def _case(job: Job, kind: str, make: Callable[..., Any]) -> Case:
     """Step once for each set of gradients."""
     name, options, gradients, spec = job
-    case = {"name": f"{name}, {kind}", "spec": spec, "dtype": kind, "options": options}
+    case: Case = {"name": f"{name}, {kind}", "spec": spec, "dtype": kind, "options": options}
     dtype = getattr(torch, kind)
     held = {key: nn.Parameter(torch.tensor(value, dtype=dtype)) for key, value in START.items()}
     optimizer = make(held.values(), **options)

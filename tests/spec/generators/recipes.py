@@ -39,7 +39,7 @@ def _case(name: str, options: Case) -> Case:
     batches = [_batch(step, per_epoch, size, seed, kind) for step in range(planned)]
     head = {"name": name, "spec": ["R14.2", "R14.3", "R10.4"], "options": options}
     counts = {"steps_per_epoch": per_epoch, "planned_steps": planned, "samples": samples}
-    return {**head, **counts, "initial": _initial(seed, kind), "batches": batches}
+    return {**head, **counts, "initial": _initial(seed, kind), "batches": batches, "fused": True}
 
 
 def _initial(seed: int, kind: str) -> str:

@@ -1,0 +1,112 @@
+using TorchSharp;
+using Xunit;
+using static TorchSharp.torch;
+
+namespace BridgeSharp.Tests.Spec;
+
+/// <summary>DataParallel is the module, only on several replicas.</summary>
+[Collection(nameof(Serial))]
+public sealed class DataParallelTests
+{
+    /// <summary>Two backward passes add up as on one device, on inputs too. Spec: R25.1.</summary>
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    [InlineData(5)]
+    [InlineData(9)]
+    public void Gradients_are_those_of_the_undivided_batch(int replicas)
+    {
+        using var scope = NewDisposeScope();
+        var (module, plain) = (Network(), Network());
+        using var net = new DataParallel<Tensor, Tensor>(module, Cpus(replicas));
+        var inputs = Inputs(7).requires_grad_();
+        var others = inputs.detach().clone().requires_grad_();
+        for (var pass = 0; pass < 2; pass++)
+        {
+            nn.functional.cross_entropy(net.call(inputs), Targets(7)).backward();
+            nn.functional.cross_entropy(plain.call(others), Targets(7)).backward();
+        }
+
+        AssertClose(inputs.grad!, others.grad!);
+        foreach (var (one, other) in module.parameters().Zip(plain.parameters()))
+        {
+            AssertClose(one.grad!, other.grad!);
+        }
+    }
+
+    /// <summary>With SyncBatchNorm the whole batch is normalized as one. Spec: R25.1, R22.1.</summary>
+    [Fact]
+    public void Synchronized_batch_norm_makes_it_one_model()
+    {
+        using var scope = NewDisposeScope();
+        var module = Network(new SyncBatchNorm(6));
+        var plain = Network(nn.BatchNorm1d(6));
+        using var net = new DataParallel<Tensor, Tensor>(module, Cpus(3));
+        nn.functional.cross_entropy(net.call(Inputs(8)), Targets(8)).backward();
+        nn.functional.cross_entropy(plain.call(Inputs(8)), Targets(8)).backward();
+        foreach (var (one, other) in module.parameters().Zip(plain.parameters()))
+        {
+            AssertClose(one.grad!, other.grad!);
+        }
+    }
+
+    /// <summary>An optimizer on its parameters trains the module; replicas follow. Spec: R25.2.</summary>
+    [Fact]
+    public void Training_loop_stays_as_it_is()
+    {
+        using var scope = NewDisposeScope();
+        using var net = new DataParallel<Tensor, Tensor>(Network(), Cpus(2));
+        Assert.Equal(["module.0.weight", "module.0.bias", "module.3.weight", "module.3.bias"], StateDict.Of(net).Keys);
+        using var optimizer = new BridgeSharp.Optim.SGD(net.parameters(), lr: 0.5);
+        var losses = new List<double>();
+        for (var step = 0; step < 3; step++)
+        {
+            optimizer.zero_grad();
+            var loss = nn.functional.cross_entropy(net.call(Inputs(6)), Targets(6));
+            loss.backward();
+            optimizer.step();
+            losses.Add(loss.item<double>());
+        }
+
+        Assert.True(losses[0] > losses[1] && losses[1] > losses[2]);
+    }
+
+    /// <summary>In evaluation nothing is dropped, in any replica. Spec: R25.2.</summary>
+    [Fact]
+    public void Modes_hold_in_every_replica()
+    {
+        using var scope = NewDisposeScope();
+        using var net = new DataParallel<Tensor, Tensor>(nn.Sequential(nn.Dropout(0.5)), Cpus(3));
+        var ones = torch.ones(6, 8);
+        Assert.False(net.call(ones).equal(ones).all().item<bool>());
+        net.eval();
+        Assert.True(net.call(ones).equal(ones).all().item<bool>());
+    }
+
+    /// <summary>Batch norm sees its shard; the module keeps what replica 0 saw. Spec: R25.3.</summary>
+    [Fact]
+    public void Module_keeps_the_buffers_of_replica_0()
+    {
+        using var scope = NewDisposeScope();
+        var module = nn.BatchNorm1d(2, momentum: 1.0).to(float64);
+        using var net = new DataParallel<Tensor, Tensor>(module, Cpus(2));
+        net.call(tensor([1.0, 2.0, 3.0, 2.0, 50.0, 60.0, 70.0, 80.0]).view(4, 2));
+        Assert.Equal([2.0, 2.0], module.running_mean!.data<double>().ToArray());
+    }
+
+    private static nn.Module<Tensor, Tensor> Network(nn.Module<Tensor, Tensor>? norm = null)
+    {
+        random.manual_seed(3);
+        var (first, last) = (nn.Linear(4, 6), nn.Linear(6, 3));
+        return nn.Sequential(first, norm ?? nn.Identity(), nn.Tanh(), last).to(float64);
+    }
+
+    private static Tensor Inputs(int count) => linspace(-2, 2, count * 4, dtype: float64).view(count, 4).sin();
+
+    private static Tensor Targets(int count) => arange(count) % 3;
+
+    private static Device[] Cpus(int count) => [.. Enumerable.Repeat(CPU, count)];
+
+    private static void AssertClose(Tensor one, Tensor other) => Assert.True((one - other).abs().max().item<double>() <= 1e-12);
+}

@@ -1,0 +1,161 @@
+using BridgeSharp.Parallel;
+using TorchSharp;
+using TorchSharp.Utils;
+using static TorchSharp.torch;
+
+namespace BridgeSharp;
+
+/// <summary>Runs a module on several replicas as if it were one, on CPU devices too.</summary>
+/// <remarks>
+/// The forward scatters the batch, runs the replicas and gathers the outputs on one device; the backward of a loss of
+/// these outputs adds the gradients of all replicas, in replica order, to those of the module. So a training loop stays
+/// as it is. Batch normalization sees its shard, and the module keeps the statistics of replica 0. Disposing it
+/// disposes the module. Spec: R25.1, R25.2, R25.3. Source: torch/nn/parallel/data_parallel.py
+/// </remarks>
+public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
+    where T : notnull
+    where TResult : notnull
+{
+    [ComponentName(Name = "module")]
+    private readonly nn.Module<T, TResult> inner;
+
+    private readonly IReadOnlyList<nn.Module> replicas;
+    private readonly RandomStates states;
+
+    // In an array: TorchSharp takes every field that is a tensor for a buffer.
+    private readonly Tensor[] anchor;
+
+    /// <summary>Replicate the module.</summary>
+    /// <param name="module">The model, on <c>devices[0]</c>; its parameters are those to optimize.</param>
+    /// <param name="devices">One per replica.</param>
+    /// <param name="output_device">Where the outputs are gathered; <c>devices[0]</c> by default.</param>
+    /// <param name="dim">The dimension that counts samples.</param>
+    public DataParallel(nn.Module<T, TResult> module, IReadOnlyList<Device> devices, Device? output_device = null, int dim = 0)
+        : base("DataParallel")
+    {
+        Devices.Check("DataParallel", devices);
+        inner = module;
+        this.devices = devices;
+        this.output_device = output_device ?? devices[0];
+        this.dim = dim;
+        replicas = bridge.replicate<nn.Module>(module, devices);
+        states = new RandomStates(devices);
+        anchor = [empty(0, requires_grad: true).DetachFromDisposeScope()];
+        RegisterComponents();
+    }
+
+    /// <summary>The model, replica 0.</summary>
+    public nn.Module<T, TResult> module => inner;
+
+    /// <summary>One device per replica.</summary>
+    public IReadOnlyList<Device> devices { get; }
+
+    /// <summary>Where the outputs are gathered.</summary>
+    public Device output_device { get; }
+
+    /// <summary>The dimension that counts samples.</summary>
+    public int dim { get; }
+
+    /// <summary>Run the replicas on their shards and gather their outputs.</summary>
+    /// <param name="input">The module's argument, a tree of tensors <c>(N, *)</c>.</param>
+    /// <returns>The outputs <c>(N, *)</c> on <see cref="output_device"/>.</returns>
+    /// <exception cref="ArgumentException">A batch that cannot be split.</exception>
+    /// <exception cref="ReplicaException">At least one replica failed.</exception>
+    public override TResult forward(T input)
+    {
+        if (!is_grad_enabled())
+        {
+            return Join(Run(input));
+        }
+
+        var given = Leaves.Of(input);
+        var leaves = given.Select(tensor => tensor.detach().requires_grad_(tensor.requires_grad)).ToList();
+        var joined = Join(Run((T)Leaves.Put(input, leaves)!));
+        var held = new Held(replicas, leaves, Leaves.Of(joined));
+        var tied = Backward.apply([held, anchor[0], .. given]);
+        return (TResult)Leaves.Put(joined, tied)!;
+    }
+
+    /// <inheritdoc/>
+    protected override void Dispose(bool disposing)
+    {
+        if (disposing)
+        {
+            foreach (var replica in replicas.Skip(1))
+            {
+                replica.Dispose();
+            }
+
+            states.Dispose();
+            anchor[0].Dispose();
+        }
+
+        base.Dispose(disposing);
+    }
+
+    /// <summary>Bring the replicas up to date and run them.</summary>
+    private IReadOnlyList<object> Run(T input)
+    {
+        bridge.resync(replicas);
+        foreach (var replica in replicas.Skip(1))
+        {
+            foreach (var (own, original) in Layers(replica).Zip(Layers(module)))
+            {
+                own.train(original.training);
+            }
+        }
+
+        var shards = bridge.scatter((object)input, devices, dim);
+        return bridge.parallel_apply([.. replicas], shards, devices, states: RandomStates.draws(module) ? states : null);
+    }
+
+    /// <summary>Gather the outputs.</summary>
+    private TResult Join(IReadOnlyList<object> outputs) => (TResult)bridge.gather(outputs, output_device, dim);
+
+    private static IEnumerable<nn.Module> Layers(nn.Module module)
+        => module.named_modules().Select(named => named.module).Prepend(module);
+
+    /// <summary>What the backward of one forward needs.</summary>
+    private sealed record Held(IReadOnlyList<nn.Module> Replicas, IReadOnlyList<Tensor> Leaves, IReadOnlyList<Tensor> Outputs);
+
+    /// <summary>Ties the gathered outputs to the replicas, and reduces their gradients in replica order.</summary>
+    private sealed class Backward : autograd.MultiTensorFunction<Backward>
+    {
+        /// <inheritdoc/>
+        public override string Name => "DataParallelBackward";
+
+        /// <summary>Return the outputs, cut off from the graphs of the replicas.</summary>
+        public override List<Tensor> forward(autograd.AutogradContext ctx, params object[] vars)
+        {
+            var held = (Held)vars[0];
+            ctx.save_data("held", held);
+            foreach (var tensor in held.Outputs.Concat(held.Leaves))
+            {
+                tensor.DetachFromDisposeScope();
+            }
+
+            var outputs = held.Outputs.Select(output => output.detach()).ToList();
+            ctx.mark_non_differentiable([.. outputs.Where(output => !output.is_floating_point())]);
+            return outputs;
+        }
+
+        /// <summary>Differentiate the replicas' graphs, and add their gradients to the module's.</summary>
+        public override List<Tensor> backward(autograd.AutogradContext ctx, List<Tensor> grad_outputs)
+        {
+            var held = (Held)ctx.get_data("held");
+            foreach (var replica in held.Replicas.Skip(1))
+            {
+                replica.zero_grad(set_to_none: true);
+            }
+
+            var pairs = held.Outputs.Zip(grad_outputs).Where(pair => pair.First.requires_grad).ToList();
+            using (enable_grad())
+            {
+                autograd.backward([.. pairs.Select(pair => pair.First)], [.. pairs.Select(pair => pair.Second)]);
+            }
+
+            bridge.average(held.Replicas, reduction: "sum", broadcast: false);
+            return [null!, null!, .. held.Leaves.Select(leaf => leaf.grad!)];
+        }
+    }
+}

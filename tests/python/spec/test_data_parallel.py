@@ -1,0 +1,111 @@
+"""DataParallel is the module, only on several replicas."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import bridge
+from bridge.parallel.sync_batch_norm import SyncBatchNorm
+
+
+def network(norm: type[nn.Module] = nn.Identity) -> nn.Module:
+    """Make a small network in float64."""
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(4, 6), norm(6), nn.Tanh(), nn.Linear(6, 3)).double()
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3, 5, 9])
+def test_gradients_are_those_of_the_undivided_batch(replicas: int) -> None:
+    """Two backward passes add up as on one device, on inputs too. Spec: R25.1."""
+    module = network()
+    plain = copy.deepcopy(module)
+    net = bridge.DataParallel(module, ["cpu"] * replicas)
+    inputs = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
+    others = inputs.detach().clone().requires_grad_()
+    targets = torch.arange(7) % 3
+    for _ in range(2):
+        functional.cross_entropy(net(inputs), targets).backward()
+        functional.cross_entropy(plain(others), targets).backward()
+    pairs = [(inputs, others), *zip(module.parameters(), plain.parameters(), strict=True)]
+    for one, other in pairs:
+        assert one.grad is not None
+        assert other.grad is not None
+        torch.testing.assert_close(one.grad, other.grad, rtol=0, atol=1e-12)
+
+
+def test_synchronized_batch_norm_makes_it_one_model() -> None:
+    """With SyncBatchNorm the whole batch is normalized as one. Spec: R25.1, R22.1."""
+    module, plain = network(SyncBatchNorm), network(nn.BatchNorm1d)
+    net = bridge.DataParallel(module, ["cpu"] * 3)
+    inputs, targets = torch.randn(8, 4, dtype=torch.float64), torch.arange(8) % 3
+    functional.cross_entropy(net(inputs), targets).backward()
+    functional.cross_entropy(plain(inputs), targets).backward()
+    for one, other in zip(module.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=0, atol=1e-12)
+
+
+def test_training_loop_stays_as_it_is() -> None:
+    """An optimizer on its parameters trains the module; replicas follow. Spec: R25.2."""
+    module = network()
+    net = bridge.DataParallel(module, ["cpu", "cpu"])
+    assert [name for name, _ in net.named_parameters()] == [
+        f"module.{name}" for name, _ in module.named_parameters()
+    ]
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+    inputs, targets = torch.randn(6, 4, dtype=torch.float64), torch.arange(6) % 3
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad(set_to_none=True)
+        loss = functional.cross_entropy(net(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_modes_hold_in_every_replica() -> None:
+    """In evaluation nothing is dropped, in any replica. Spec: R25.2."""
+    module = nn.Sequential(nn.Dropout(0.5))
+    net = bridge.DataParallel(module, ["cpu"] * 3)
+    ones = torch.ones(6, 8)
+    assert not torch.equal(net(ones), ones)
+    net.eval()
+    assert torch.equal(net(ones), ones)
+
+
+def test_module_keeps_the_buffers_of_replica_0() -> None:
+    """Batch norm sees its shard; the module keeps what replica 0 saw. Spec: R25.3."""
+    module = nn.BatchNorm1d(2, momentum=1.0).double()
+    net = bridge.DataParallel(module, ["cpu", "cpu"])
+    inputs = torch.tensor([[1.0, 2.0], [3.0, 2.0], [50.0, 60.0], [70.0, 80.0]]).double()
+    net(inputs)
+    assert module.running_mean is not None
+    assert module.running_mean.tolist() == [2.0, 2.0]
+
+
+def test_trees_of_outputs_and_failures() -> None:
+    """Outputs may be trees; a failing replica is named. Spec: R25.1, R3.3."""
+
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            if bool((x > 9).any()):
+                message = "too large"
+                raise ValueError(message)
+            return {"outputs": self.layer(x), "places": x.argmax(1)}
+
+    module = Pair()
+    net = bridge.DataParallel(module, ["cpu", "cpu"])
+    outputs = net(torch.tensor([[1.0, 2.0], [4.0, 3.0], [5.0, 6.0]]))
+    assert outputs["places"].tolist() == [1, 0, 1]
+    outputs["outputs"].sum().backward()
+    assert module.layer.bias.grad is not None
+    assert module.layer.bias.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(bridge.ReplicaError, match="in replica 1 on device cpu: ValueError: too la"):
+        net(torch.tensor([[1.0, 2.0], [10.0, 3.0]]))

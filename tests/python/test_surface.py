@@ -1,0 +1,157 @@
+"""The public surfaces of the twins: the same files, names, parameters, defaults and sentences."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tests.python.csharp_source import Member, first_sentence, members
+
+ROOT = Path(__file__).parents[2]
+CSHARP = ROOT / "csharp"
+PACKAGES = {
+    "bridge.parallel": "BridgeSharp/Parallel",
+    "bridge.data": "BridgeSharp/Data",
+    "bridge.models": "BridgeSharp.Models",
+    "bridge.recipes": "BridgeSharp.Models/Recipes",
+}
+ONE_LANGUAGE = {
+    "Bridge": "C# has its verbs in one class, which this file opens",
+    "FieldSnapshot": "Python's modules keep their state in what deepcopy knows",
+    "Invoke": "Python calls a module with any arguments",
+    "ModuleCopier": "Python has copy.deepcopy",
+    "NativeModule": "Python has copy.deepcopy",
+    "Sums": "C# adds in order by itself",
+    "Text": "Python's own text of a value",
+}
+"""Files that one language has alone, and why."""
+
+EXPORTS = {
+    "bridge.parity.digest": ("BridgeSharp/Parity/Digest.cs", ["digest", "dtype_name"]),
+    "bridge.parity.family": ("BridgeSharp/Parity/Family.cs", ["battery"]),
+    "bridge.optim": ("BridgeSharp/Optim/Optimizers.cs", ["create"]),
+}
+"""What modules outside of these packages share with C#."""
+
+CSHARP_NAMES = {"ReplicaError": "ReplicaException", "IdxError": "IdxException"}
+DIFFERENT = {
+    "Failure": "Python raises, C# throws",
+    "create(options)": "C# has no keyword arguments: they come in a dictionary",
+    "create(reference)": "Python has the formula of the torch that runs",
+    "forward(input)": "TorchSharp's name",
+    "forward(x)": "TorchSharp's name is input",
+    "gather(device)": "a device is no constant in C#: null is the CPU",
+    "parallel_apply(kwargs)": "C# has no keyword arguments",
+    "step": "two overloads, with a sentence each",
+}
+"""Members and parameters that differ, and why."""
+
+
+def pascal(stem: str) -> str:
+    """Turn a stem of Python into one of C#."""
+    known = {"lenet": "LeNet", "fashion_lenet": "FashionLeNet", "mlp": "MLP", "resnet": "ResNet"}
+    return known.get(stem) or "".join(part.capitalize() for part in stem.split("_"))
+
+
+def python_members() -> Iterator[tuple[Path, Member]]:
+    """List what the packages export, with the C# file that answers to it."""
+    for package, folder in PACKAGES.items():
+        for name in import_module(package).__all__:
+            value = getattr(import_module(package), name)
+            file = CSHARP / folder / f"{pascal(value.__module__.split('.')[-1])}.cs"
+            for member in described(name, value):
+                yield file, member
+    for module, (path, names) in EXPORTS.items():
+        for name in names:
+            yield CSHARP / path, of_function(name, getattr(import_module(module), name))
+
+
+def described(name: str, value: Any) -> Iterator[Member]:  # noqa: ANN401 - a class or a function
+    """Describe a function, or a class with its methods."""
+    if not inspect.isclass(value):
+        yield of_function(name, value)
+        return
+    yield Member(CSHARP_NAMES.get(name, name), first_sentence(inspect.getdoc(value) or ""), None)
+    for method, function in vars(value).items():
+        if not method.startswith("_") and inspect.isfunction(function):
+            yield of_function(method, function)
+
+
+def of_function(name: str, function: Callable[..., Any]) -> Member:
+    """Describe a function as the C# sources are read."""
+    parameters = {
+        parameter.name: default(parameter.default)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name != "self"
+    }
+    return Member(name, first_sentence(inspect.getdoc(function) or ""), parameters)
+
+
+def default(value: object) -> str | None:
+    """Write a default value as C# does."""
+    if value is inspect.Parameter.empty:
+        return None
+    if isinstance(value, str):
+        return f'"{value}"'
+    return {"None": "null", "True": "true", "False": "false", "()": "null"}.get(
+        repr(value), repr(value)
+    )
+
+
+def differences() -> Iterator[tuple[str, str]]:
+    """Say what differs, by member or parameter: Python's side, then C#'s."""
+    shared: dict[Path, set[str]] = {}
+    for file, own in python_members():
+        shared.setdefault(file, set()).add(own.name)
+        others = [member for member in members(file) if member.name == own.name]
+        if not others:
+            yield own.name, "only in Python"
+            continue
+        if own.sentence not in [other.sentence for other in others]:
+            yield own.name, f"{own.sentence} | {others[0].sentence}"
+        yield from min((list(compared(own, other)) for other in others), key=len)
+    for file, names in shared.items():
+        for member in members(file):
+            method = member.parameters is not None and member.name[0].islower()
+            if method and member.name not in names:
+                yield member.name, "only in C#"
+
+
+def compared(own: Member, other: Member) -> Iterator[tuple[str, str]]:
+    """Compare the parameters of two members."""
+    python, csharp = own.parameters, other.parameters
+    if python is None or csharp is None:
+        return
+    for key in dict.fromkeys([*python, *csharp]):
+        sides = python.get(key, "missing"), csharp.get(key, "missing")
+        if sides[0] != sides[1]:
+            yield f"{own.name}({key})", f"{sides[0]} | {sides[1]}"
+    shared = [key for key in python if key in csharp]
+    if shared != [key for key in csharp if key in python]:
+        yield f"{own.name}()", f"{list(python)} | {list(csharp)}"
+
+
+def test_files_are_twins() -> None:
+    """Each file has a twin of its stem, but those of one language, which are listed."""
+    alone = set()
+    for package, folder in PACKAGES.items():
+        python = (ROOT / package.replace(".", "/")).glob("[!_]*.py")
+        csharp = (CSHARP / folder).glob("*.cs")
+        alone |= {pascal(path.stem) for path in python} ^ {path.stem for path in csharp}
+    assert alone == set(ONE_LANGUAGE)
+
+
+def test_members_are_twins() -> None:
+    """Names, parameters, defaults and first sentences are the same, but for what is listed."""
+    found = dict(differences())
+    assert {key: text for key, text in found.items() if key not in DIFFERENT} == {}
+    assert [key for key in DIFFERENT if key not in found] == []
+
+
+def test_operations_of_the_battery_are_twins() -> None:
+    """Both batteries run the same operations in the same order. Spec: R12.1."""
+    operations = import_module("bridge.parity.family").OPERATIONS
+    source = (CSHARP / "BridgeSharp/Parity/Family.cs").read_text(encoding="utf-8")
+    assert re.findall(r'^ +\["(\w+)"\] = t =>', source, re.MULTILINE) == list(operations)
