@@ -35,15 +35,7 @@ def replicate(model: Model, devices: Sequence[str | torch.device]) -> list[Model
         if _differs(tensor.device, places[0]):
             message = f"replicate: expected {name} on {places[0]}, got {tensor.device}"
             raise ValueError(message)
-    return [model, *(_copy(model).to(place) for place in places[1:])]
-
-
-def _copy(model: Model) -> Model:
-    """Copy a model deeply, without gradients."""
-    replica = copy.deepcopy(model)
-    for parameter in replica.parameters():
-        parameter.grad = None
-    return replica
+    return [model, *(copy.deepcopy(model).to(place) for place in places[1:])]
 
 
 def _differs(actual: torch.device, expected: torch.device) -> bool:

@@ -12,7 +12,7 @@ public sealed class ReplicateTests
 {
     public static TheoryData<string> Cases => Vectors.Names("replicate");
 
-    /// <summary>Refusals are those of the vectors. Spec: R4.1, R4.3.</summary>
+    /// <summary>Refusals are those of the vectors. Spec: R4.3.</summary>
     [Theory]
     [MemberData(nameof(Cases))]
     public void Vectors_hold(string name)

@@ -96,7 +96,7 @@ public sealed class TrainerTests
         Assert.StartsWith("parallel_apply: 2 of 2 replicas failed\nin replica 0 on device cpu: ", error.Message, StringComparison.Ordinal);
     }
 
-    /// <summary>A trainer has at least one device. Spec: R4.1.</summary>
+    /// <summary>A trainer has at least one device. Spec: R4.3.</summary>
     [Fact]
     public void No_device_is_refused()
     {

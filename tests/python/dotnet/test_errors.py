@@ -23,7 +23,10 @@ FAILURE = Failure(1, "cpu", "System.ArithmeticException", "too small", "   at Mo
     ],
 )
 def test_exception_is_also_its_python_counterpart(kinds: list[str], kind: type) -> None:
-    """A C# exception can be caught as what it would be in Python, and always as DotnetError."""
+    """A C# exception can be caught as what it would be in Python, and always as DotnetError.
+
+    Spec: R16.3.
+    """
     error = from_reply({"kinds": kinds, "message": "step: expected 2, got 3", "stack": "  at X"})
     assert isinstance(error, kind)
     assert isinstance(error, DotnetError)
@@ -31,7 +34,7 @@ def test_exception_is_also_its_python_counterpart(kinds: list[str], kind: type) 
 
 
 def test_text_has_the_message_first_then_replicas_and_stack() -> None:
-    """The text names replica and device, with both stacks."""
+    """The text names replica and device, with both stacks. Spec: R16.3."""
     error = from_reply(
         {
             "type": "A.B",
@@ -51,7 +54,7 @@ def test_text_has_the_message_first_then_replicas_and_stack() -> None:
 
 
 def test_error_survives_pickling() -> None:
-    """An error keeps its parts on the way through another process."""
+    """An error keeps its parts on the way through another process. Spec: R16.3."""
     error = from_reply({"type": "A.B", "message": "m", "stack": "s", "failures": [asdict(FAILURE)]})
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - its own bytes
     assert (str(copy), copy.failures) == (str(error), error.failures)

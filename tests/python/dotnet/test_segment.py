@@ -6,7 +6,7 @@ from bridge.dotnet.segment import Segment, View
 
 
 def test_worker_sees_what_the_caller_writes_also_after_growing() -> None:
-    """The view follows the block when it grows, and both sides see the same bytes."""
+    """The view follows the block when it grows, and both sides see the same bytes. Spec: R16.2."""
     segment, view = Segment(), View()
     try:
         for size in (100, 5_000_000, 40_000_000):
@@ -22,7 +22,7 @@ def test_worker_sees_what_the_caller_writes_also_after_growing() -> None:
 
 
 def test_earlier_memory_stays_valid_while_the_block_grows() -> None:
-    """Memory that someone still holds is not pulled from under them."""
+    """Memory that someone still holds is not pulled from under them. Spec: R16.2."""
     segment = Segment()
     old = segment.grow(1000)
     old[999] = 5
@@ -32,7 +32,7 @@ def test_earlier_memory_stays_valid_while_the_block_grows() -> None:
 
 
 def test_block_does_not_shrink_or_move_without_need() -> None:
-    """A smaller request gets the same block."""
+    """A smaller request gets the same block. Spec: R16.2."""
     segment = Segment()
     segment.grow(3_000_000)
     before = segment.name, segment.size
@@ -42,5 +42,5 @@ def test_block_does_not_shrink_or_move_without_need() -> None:
 
 
 def test_empty_block_has_no_address() -> None:
-    """Before the first use there is nothing to map."""
+    """Before the first use there is nothing to map. Spec: R16.2."""
     assert View().address("", 0) == 0

@@ -26,14 +26,14 @@ def has_pythonnet(python: str) -> bool:
 
 
 def test_empty_host_folder(tmp_path: Path) -> None:
-    """A folder without the host library is refused before any process starts."""
+    """A folder without the host library is refused before any process starts. Spec: R16.5."""
     with pytest.raises(DotnetError, match=r"expected BridgeSharp\.Host\.dll in .*build\.sh setup"):
         start(host_folder=tmp_path)
 
 
 @pytest.mark.parametrize("library", ["BridgeSharp.dll", "TorchSharp.dll"])
 def test_missing_library(library: str, host_folder: Path, tmp_path: Path) -> None:
-    """A library missing from the folder is named."""
+    """A library missing from the folder is named. Spec: R16.5."""
     copy = tmp_path / "host"
     shutil.copytree(host_folder, copy)
     (copy / library).unlink()
@@ -43,7 +43,7 @@ def test_missing_library(library: str, host_folder: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("library", ["BridgeSharp.dll", "TorchSharp.dll"])
 def test_broken_library(library: str, host_folder: Path, tmp_path: Path) -> None:
-    """A library that is none is named too, before any stack."""
+    """A library that is none is named too, before any stack. Spec: R16.5."""
     copy = tmp_path / "host"
     shutil.copytree(host_folder, copy)
     (copy / library).write_text("no library", encoding="utf-8")
@@ -53,7 +53,10 @@ def test_broken_library(library: str, host_folder: Path, tmp_path: Path) -> None
 
 
 def test_missing_python_runtime(host_folder: Path, tmp_path: Path) -> None:
-    """Without pip's pythonnet, the package's Python.Runtime.dll must be in the folder."""
+    """Without pip's pythonnet, the package's Python.Runtime.dll must be in the folder.
+
+    Spec: R16.5.
+    """
     python = os.environ.get("BRIDGE_WORKER_PYTHON") or sys.executable
     if has_pythonnet(python):
         pytest.skip("pip's pythonnet is installed: NuGet's is not asked for")
@@ -65,14 +68,14 @@ def test_missing_python_runtime(host_folder: Path, tmp_path: Path) -> None:
 
 
 def test_missing_python(host_folder: Path) -> None:
-    """A worker Python that does not exist is named."""
+    """A worker Python that does not exist is named. Spec: R16.5."""
     with pytest.raises(DotnetError, match="start: expected a Python at '/no/python', got"):
         start(host_folder=host_folder, worker_python="/no/python")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="writes shell scripts")
 def test_worker_that_ends_before_it_is_ready(host_folder: Path, tmp_path: Path) -> None:
-    """What a worker said before it ended is in the error."""
+    """What a worker said before it ended is in the error. Spec: R16.5."""
     python = script(tmp_path / "python", "echo out of order >&2; exit 7")
     with pytest.raises(WorkerDied, match="exited with code 7") as info:
         start(host_folder=host_folder, worker_python=python)
@@ -81,7 +84,7 @@ def test_worker_that_ends_before_it_is_ready(host_folder: Path, tmp_path: Path) 
 
 @pytest.mark.skipif(os.name != "posix", reason="writes shell scripts")
 def test_worker_that_says_what_is_no_frame(host_folder: Path, tmp_path: Path) -> None:
-    """A program that is no Python and talks is refused, not waited for."""
+    """A program that is no Python and talks is refused, not waited for. Spec: R16.5."""
     python = script(tmp_path / "python", "echo Hello, I am no worker.; exec sleep 60")
     with pytest.raises(WorkerDied, match="receive: expected a frame of at most"):
         start(host_folder=host_folder, worker_python=python)
@@ -89,14 +92,14 @@ def test_worker_that_says_what_is_no_frame(host_folder: Path, tmp_path: Path) ->
 
 @pytest.mark.skipif(os.name != "posix", reason="writes shell scripts")
 def test_worker_that_never_gets_ready(host_folder: Path, tmp_path: Path) -> None:
-    """A worker that keeps silent is given up after the time allowed."""
+    """A worker that keeps silent is given up after the time allowed. Spec: R16.5."""
     python = script(tmp_path / "python", "exec sleep 60")
     with pytest.raises(DotnetError, match=r"start: expected a worker within 0\.5 s, got none"):
         start(host_folder=host_folder, worker_python=python, timeout=0.5)
 
 
 def test_python_too_old_for_the_package(host_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Python 3.10 without pythonnet is told what NuGet's Python.Runtime needs."""
+    """A Python 3.10 without pythonnet is told what NuGet's Python.Runtime needs. Spec: R16.5."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     monkeypatch.setattr(sys, "version_info", (3, 10, 13))
     with pytest.raises(DotnetError, match=r"expected Python 3\.11 or later .* worker_python"):
@@ -105,7 +108,7 @@ def test_python_too_old_for_the_package(host_folder: Path, monkeypatch: pytest.M
 
 @pytest.mark.skipif(sys.platform != "linux", reason="hides .NET in a mount namespace")
 def test_machine_without_dotnet(host_folder: Path, tmp_path: Path) -> None:
-    """A machine without .NET is an error that names the folders searched."""
+    """A machine without .NET is an error that names the folders searched. Spec: R16.5."""
     root = folders.hostfxr()[0]
     hide = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none "{root}" && exec "$@"', "sh"]
     if subprocess.run([*hide, "true"], check=False, capture_output=True).returncode:

@@ -20,7 +20,10 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def test_ten_million_values_keep_their_bits(make: Make) -> None:
-    """Any bits go in and come out again, also those of NaN, -0 and denormal numbers."""
+    """Any bits go in and come out again, also those of NaN, -0 and denormal numbers.
+
+    Spec: R16.2.
+    """
     with make("Large", COUNT) as trainer:
         generator = torch.Generator().manual_seed(1)
         raw = torch.randint(-(2**31), 2**31 - 1, (COUNT,), generator=generator, dtype=torch.int64)
@@ -33,7 +36,10 @@ def test_ten_million_values_keep_their_bits(make: Make) -> None:
 
 
 def test_every_dtype_crosses(make: Make) -> None:
-    """Buffers of every dtype that a float32 model has, a scalar and an empty tensor cross."""
+    """Buffers of every dtype that a float32 model has, a scalar and an empty tensor cross.
+
+    Spec: R16.2.
+    """
     kept = {dtype for dtype in DTYPES.values() if not dtype.is_floating_point}
     with make("Mixed") as trainer:
         state = trainer.state_dict()
@@ -46,7 +52,7 @@ def test_every_dtype_crosses(make: Make) -> None:
 
 
 def test_manifest_describes_the_state(make: Make) -> None:
-    """The manifest lists the tensors in the order of the module, apart in memory."""
+    """The manifest lists the tensors in the order of the module, apart in memory. Spec: R16.2."""
     with make("Mixed") as trainer:
         manifest = trainer.manifest
         assert [entry["name"] for entry in manifest] == list(trainer.state_dict())
@@ -57,7 +63,10 @@ def test_manifest_describes_the_state(make: Make) -> None:
 
 
 def test_wrong_names_and_shapes_are_refused(make: Make) -> None:
-    """A strict load names what is missing, unexpected or of another shape, and changes nothing."""
+    """A strict load names what is missing, unexpected or of another shape, and changes nothing.
+
+    Spec: R16.2.
+    """
     with make("Tiny") as trainer:
         before = trainer.digest()
         with pytest.raises(DotnetError, match=r"(?s)layer\.bias.*other"):
@@ -70,7 +79,10 @@ def test_wrong_names_and_shapes_are_refused(make: Make) -> None:
 
 
 def test_step_follows_a_loaded_state_in_every_replica(make: Make) -> None:
-    """A loaded state reaches all replicas, and the loss of the next step is its loss."""
+    """A loaded state reaches all replicas, and the loss of the next step is its loss.
+
+    Spec: R16.2.
+    """
     inputs, targets = torch.ones(4, 4), torch.tensor([0, 1, 0, 1])
     state = {"layer.weight": torch.zeros(2, 4).double(), "layer.bias": torch.zeros(2).double()}
     with make("Tiny", replicas=3, dtype="float64") as trainer:

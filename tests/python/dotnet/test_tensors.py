@@ -27,14 +27,14 @@ def crossed(value: object) -> torch.Tensor:
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
 def test_every_dtype_keeps_its_bits(dtype: torch.dtype) -> None:
-    """A tensor of any supported dtype comes out as it went in."""
+    """A tensor of any supported dtype comes out as it went in. Spec: R16.2."""
     value = (torch.arange(12).reshape(3, 4) - 5).to(dtype)
     assert crossed(value).dtype == dtype
     assert torch.equal(crossed(value), value)
 
 
 def test_views_cross_as_they_look() -> None:
-    """Strides, a gradient, no dimension and no element are no obstacle."""
+    """Strides, a gradient, no dimension and no element are no obstacle. Spec: R16.2."""
     base = torch.arange(24.0, requires_grad=True).reshape(4, 6)
     for value in (base.t(), base[::2, 1::2], base[0, 0], base[:0], base[0].expand(3, 6)):
         assert torch.equal(crossed(value), value)
@@ -42,7 +42,7 @@ def test_views_cross_as_they_look() -> None:
 
 
 def test_arrays_cross_as_tensors() -> None:
-    """A numpy array may be read-only, run backwards or have no dimension."""
+    """A numpy array may be read-only, run backwards or have no dimension. Spec: R16.2."""
     array = np.arange(6.0).reshape(2, 3)
     array.setflags(write=False)
     for value in (array, array[::-1, ::-1], array[1, 1:2].reshape(())):
@@ -50,7 +50,10 @@ def test_arrays_cross_as_tensors() -> None:
 
 
 def test_tree_describes_the_nest() -> None:
-    """Tuples, lists, dicts, numbers and None keep their form, and tensors lie apart."""
+    """Tuples, lists, dicts, numbers and None keep their form, and tensors lie apart.
+
+    Spec: R16.2.
+    """
     layout = Layout("step")
     tree = layout.tree(
         {"a": (torch.zeros(3), None), "b": [np.float32(0.5), True], "c": Pair(torch.ones(2), 2)}
@@ -66,7 +69,10 @@ def test_tree_describes_the_nest() -> None:
 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
 def test_numbers_that_are_not_finite_go_as_text(number: float) -> None:
-    """JSON has no infinity; the text means the same to both sides, and is not taken for one."""
+    """JSON has no infinity; the text means the same to both sides, and is not taken for one.
+
+    Spec: R16.2.
+    """
     text = Layout("step").tree(number)["number"]
     assert text in {"Infinity", "-Infinity", "NaN"}
     assert repr(float(text)) == repr(number)
@@ -82,6 +88,6 @@ def test_numbers_that_are_not_finite_go_as_text(number: float) -> None:
     ],
 )
 def test_what_cannot_cross_is_refused(value: object, message: str) -> None:
-    """A refusal says what was expected and what was given."""
+    """A refusal says what was expected and what was given. Spec: R16.2."""
     with pytest.raises(ValueError, match=message):
         Layout("step").tree(value)

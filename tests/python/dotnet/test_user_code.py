@@ -17,7 +17,7 @@ TARGETS = torch.tensor([0, 1, 1])
 
 
 def test_own_model_trains_as_in_torch(make: Make) -> None:
-    """Steps of the C# trainer give what the same steps give in Python."""
+    """Steps of the C# trainer give what the same steps give in Python. Spec: R16.6."""
     model = torch.nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.5)
     with make("Tiny", momentum=0.5, seed=1) as trainer:
@@ -35,7 +35,7 @@ def test_own_model_trains_as_in_torch(make: Make) -> None:
 
 
 def test_learning_rate_can_be_changed(make: Make) -> None:
-    """A learning rate of 0 leaves the parameters as they are."""
+    """A learning rate of 0 leaves the parameters as they are. Spec: R16.6."""
     with make("Tiny") as trainer:
         start = trainer.digest()
         trainer.step(INPUTS, TARGETS)
@@ -47,7 +47,7 @@ def test_learning_rate_can_be_changed(make: Make) -> None:
 
 
 def test_same_seed_gives_the_same_model(make: Make) -> None:
-    """Two trainers live side by side, and equal seeds make equal parameters."""
+    """Two trainers live side by side, and equal seeds make equal parameters. Spec: R16.6."""
     one = make("Tiny", seed=7)
     two = make("Tiny", seed=7)
     assert one.digest() == two.digest()
@@ -60,19 +60,22 @@ def test_same_seed_gives_the_same_model(make: Make) -> None:
 
 
 def test_wrong_type_is_named(make: Make) -> None:
-    """A type that the library does not have is named in the error."""
+    """A type that the library does not have is named in the error. Spec: R16.5."""
     with pytest.raises(DotnetError, match=r"UserCode\.Missing"):
         make("Missing")
 
 
 def test_missing_library_is_named(shared_host: IsolatedHost, tmp_path: Path) -> None:
-    """A library that is not there is an error that is a FileNotFoundError too."""
+    """A library that is not there is an error that is a FileNotFoundError too. Spec: R16.5."""
     with pytest.raises(FileNotFoundError, match=r"Nowhere\.dll"):
         shared_host.trainer("UserCode.Tiny", assembly=tmp_path / "Nowhere.dll")
 
 
 def test_constructor_that_throws(make: Make) -> None:
-    """What a constructor throws arrives as itself, not as a reflection error around it."""
+    """What a constructor throws arrives as itself, not as a reflection error around it.
+
+    Spec: R16.3.
+    """
     with pytest.raises(ValueError, match="Bomb: expected calm, got a bomb") as info:
         make("Bomb")
     assert isinstance(info.value, DotnetError)
@@ -80,7 +83,10 @@ def test_constructor_that_throws(make: Make) -> None:
 
 
 def test_forward_that_throws_names_replica_and_device(make: Make) -> None:
-    """A failure in one replica says which, where, and both stacks; the trainer stays usable."""
+    """A failure in one replica says which, where, and both stacks; the trainer stays usable.
+
+    Spec: R16.3.
+    """
     with make("Fragile", replicas=2, seed=1) as trainer:
         before = trainer.digest()
         with pytest.raises(
@@ -99,7 +105,7 @@ def test_forward_that_throws_names_replica_and_device(make: Make) -> None:
 def test_console_output_reaches_stderr(
     shared_host: IsolatedHost, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What C# prints does not disturb the calls, and is shown."""
+    """What C# prints does not disturb the calls, and is shown. Spec: R16.6."""
     with make("Chatty") as trainer:
         for _ in range(3):
             trainer.step(INPUTS, TARGETS)
@@ -111,7 +117,10 @@ def test_console_output_reaches_stderr(
 
 
 def test_python_computes_while_csharp_does(make: Make) -> None:
-    """Steps can be in flight together; their arguments are copied when they are started."""
+    """Steps can be in flight together; their arguments are copied when they are started.
+
+    Spec: R16.6.
+    """
     with make("Tiny", lr=0.0, seed=1) as trainer:
         expected = [trainer.step(INPUTS * k, TARGETS) for k in range(3)]
         inputs, steps = INPUTS.clone(), []
@@ -122,7 +131,10 @@ def test_python_computes_while_csharp_does(make: Make) -> None:
 
 
 def test_threads_share_a_host(make: Make) -> None:
-    """Threads that train at the same time do not disturb each other's batches and states."""
+    """Threads that train at the same time do not disturb each other's batches and states.
+
+    Spec: R16.6.
+    """
 
     def train(seed: int) -> list[object]:
         with make("Tiny", seed=1) as trainer:
@@ -142,7 +154,7 @@ def test_threads_share_a_host(make: Make) -> None:
 
 
 def test_reply_fails_alone(shared_host: IsolatedHost) -> None:
-    """A method that does not exist is an error of that call, not of the host."""
+    """A method that does not exist is an error of that call, not of the host. Spec: R16.3."""
     with pytest.raises(DotnetError, match=r"no\.such\.method"):
         shared_host.call("no.such.method")
     assert shared_host.call("hello")["dotnet"] == shared_host.versions["dotnet"]

@@ -27,7 +27,10 @@ def shared_memory() -> list[str]:
 def test_killed_worker_fails_the_step_and_all_later_calls(
     host: IsolatedHost, user_code: Path
 ) -> None:
-    """A worker killed in mid-step is an error at once that says what happened to it."""
+    """A worker killed in mid-step is an error at once that says what happened to it.
+
+    Spec: R16.4.
+    """
     trainer = host.trainer("UserCode.Sleeper", assembly=user_code, arguments=[60.0])
     steps = [trainer.step_async(*BATCH), host.submit("hello")]
     os.kill(host.pid, signal.SIGKILL)
@@ -47,7 +50,7 @@ def test_killed_worker_fails_the_step_and_all_later_calls(
 def test_worker_that_ends_itself_is_an_error_with_its_last_lines(
     host: IsolatedHost, user_code: Path
 ) -> None:
-    """C# code that exits the process is told apart from a kill."""
+    """C# code that exits the process is told apart from a kill. Spec: R16.4."""
     host.trainer("UserCode.Chatty", assembly=user_code).step(*BATCH)
     trainer = host.trainer("UserCode.Quitter", assembly=user_code, arguments=[3])
     with pytest.raises(WorkerDied, match="exited with code 3 while running") as info:
@@ -56,7 +59,10 @@ def test_worker_that_ends_itself_is_an_error_with_its_last_lines(
 
 
 def test_closed_host_leaves_no_process(host: IsolatedHost) -> None:
-    """Closing ends and reaps the worker, once or twice; a later call says that it is closed."""
+    """Closing ends and reaps the worker, once or twice; a later call says that it is closed.
+
+    Spec: R16.4.
+    """
     host.close()
     host.close()
     with pytest.raises(ChildProcessError):
@@ -66,7 +72,7 @@ def test_closed_host_leaves_no_process(host: IsolatedHost) -> None:
 
 
 def test_closing_in_mid_step_does_not_wait_for_it(host: IsolatedHost, user_code: Path) -> None:
-    """A step that would take a minute ends with its host."""
+    """A step that would take a minute ends with its host. Spec: R16.4."""
     trainer = host.trainer("UserCode.Sleeper", assembly=user_code, arguments=[60.0])
     step = trainer.step_async(*BATCH)
     host.close()
@@ -76,13 +82,13 @@ def test_closing_in_mid_step_does_not_wait_for_it(host: IsolatedHost, user_code:
 
 
 def test_forgotten_host_ends(host_folder: Path) -> None:
-    """A host that nobody holds any more takes its worker along."""
+    """A host that nobody holds any more takes its worker along. Spec: R16.4."""
     pid = start(host_folder=host_folder).pid
     wait_until_gone(pid)
 
 
 def test_killed_parent_takes_its_worker_along(parent: Run) -> None:
-    """A parent killed in mid-step leaves no worker and no shared memory."""
+    """A parent killed in mid-step leaves no worker and no shared memory. Spec: R16.4."""
     before = shared_memory()
     program = parent(
         "host = bridge.dotnet.start()\nstep = sleeper(host).step_async(*batch())\n"
@@ -96,7 +102,10 @@ def test_killed_parent_takes_its_worker_along(parent: Run) -> None:
 
 
 def test_killed_parent_takes_its_worker_along_although_a_fork_lives_on(parent: Run) -> None:
-    """A fork of the parent that keeps the pipes open does not keep the worker alive."""
+    """A fork of the parent that keeps the pipes open does not keep the worker alive.
+
+    Spec: R16.4.
+    """
     program = parent(
         "host = bridge.dotnet.start()\nstep = sleeper(host).step_async(*batch())\n"
         "fork = os.fork()\nif fork == 0:\n    time.sleep(60)\n    os._exit(0)\n"
@@ -112,7 +121,10 @@ def test_killed_parent_takes_its_worker_along_although_a_fork_lives_on(parent: R
 
 
 def test_interrupt_ends_both(parent: Run) -> None:
-    """Ctrl-C in mid-step ends the parent as it would any program, and the worker with it."""
+    """Ctrl-C in mid-step ends the parent as it would any program, and the worker with it.
+
+    Spec: R16.4.
+    """
     program = parent(
         "with bridge.dotnet.start() as host, sleeper(host) as trainer:\n"
         "    say(host.pid)\n    trainer.step(*batch())"
@@ -126,7 +138,7 @@ def test_interrupt_ends_both(parent: Run) -> None:
 
 
 def test_program_that_closes_nothing_ends_cleanly(parent: Run) -> None:
-    """A program that ends with a host open, in mid-step, ends at once and quietly."""
+    """A program that ends with a host open, in mid-step, ends at once and quietly. Spec: R16.4."""
     program = parent(
         "host = bridge.dotnet.start()\nstep = sleeper(host).step_async(*batch())\nsay(host.pid)"
     )
@@ -136,7 +148,10 @@ def test_program_that_closes_nothing_ends_cleanly(parent: Run) -> None:
 
 
 def test_fork_cannot_use_or_end_the_host_of_its_parent(parent: Run) -> None:
-    """A forked child gets an error instead of a hang, and its end leaves the worker alone."""
+    """A forked child gets an error instead of a hang, and its end leaves the worker alone.
+
+    Spec: R16.4.
+    """
     program = parent(
         "host = bridge.dotnet.start()\nfork = os.fork()\nif fork == 0:\n"
         "    try:\n        host.call('hello')\n"
@@ -150,7 +165,7 @@ def test_fork_cannot_use_or_end_the_host_of_its_parent(parent: Run) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_worker_has_no_torch_in_it(shared_host: IsolatedHost) -> None:
-    """The worker maps one libtorch, TorchSharp's, and no Python torch."""
+    """The worker maps one libtorch, TorchSharp's, and no Python torch. Spec: R16.4."""
     maps = Path(f"/proc/{shared_host.pid}/maps").read_text(encoding="utf-8")
     libraries = {line.split()[-1] for line in maps.splitlines() if "libtorch_cpu" in line}
     assert len(libraries) == 1

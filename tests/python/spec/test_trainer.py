@@ -195,6 +195,6 @@ def test_failures_name_the_replica() -> None:
 
 
 def test_no_device_is_refused() -> None:
-    """A trainer has at least one device. Spec: R4.1."""
+    """A trainer has at least one device. Spec: R4.3."""
     with pytest.raises(ValueError, match=r"^Trainer: expected at least 1 device, got 0$"):
         linear(0)
