@@ -53,7 +53,9 @@ class Calls:
     def complete(self, number: int, reply: Mapping[str, Any]) -> None:
         """Hand a reply to whoever waits for it."""
         with self._lock:
-            _, future = self._pending.pop(number)
+            _, future = self._pending.pop(number, (None, None))
+        if future is None:
+            return  # The host was closed meanwhile, and the call has failed already.
         if "error" in reply:
             future.set_exception(from_reply(reply["error"]))
         else:

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -76,6 +76,8 @@ class Host(ABC):
         seed: int | None = None,
         threads: int | None = None,
         reference: str | None = None,
+        mixed_precision: bool = False,
+        training: Mapping[str, Any] | None = None,
         **options: Any,  # noqa: ANN401 - JSON
     ) -> "Trainer":
         """Make a C# trainer of a C# model.
@@ -93,6 +95,11 @@ class Host(ABC):
             seed: sets the generator before the model is made.
             threads: of libtorch's operations.
             reference: the PyTorch whose formulas to use, ``1.13`` or ``2.10``; else the caller's.
+            mixed_precision: computes the products of its layers in bfloat16.
+            training: options of ``bridge.Trainer``: ``reduction``, ``mode``, ``buffers``,
+                ``accumulate``, ``clip_norm``, ``clip_value``, and ``scaling`` as a mapping of
+                ``factor`` and ``warm_up``. With reduction ``count`` a loss counts the targets that
+                are not -100, cross-entropy's ``ignore_index``.
             options: of the optimizer, such as ``momentum`` or ``betas``.
 
         Raises:
@@ -113,6 +120,8 @@ class Host(ABC):
             optimizer={"name": optimizer, **chosen},
             loss=loss,
             threads=threads,
+            mixed_precision=mixed_precision,
+            training=dict(training or {}),
         )
 
     def __enter__(self) -> "Self":

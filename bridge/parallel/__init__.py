@@ -1,12 +1,14 @@
 """The verbs of data-parallel training, one file each, and the trainer that composes them."""
 
 from bridge.parallel.average import average
+from bridge.parallel.bf16 import bf16_linear, bf16_matmul
 from bridge.parallel.clip import clip_gradients
 from bridge.parallel.data_parallel import DataParallel
 from bridge.parallel.failure import Failure, ReplicaError
 from bridge.parallel.gather import gather
 from bridge.parallel.group import BrokenGroupError, exchange
 from bridge.parallel.linear_scaling import LinearScaling
+from bridge.parallel.mixed_precision import mixed_precision
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates
 from bridge.parallel.replicate import replicate
@@ -26,9 +28,12 @@ __all__ = [
     "SyncBatchNorm",
     "Trainer",
     "average",
+    "bf16_linear",
+    "bf16_matmul",
     "clip_gradients",
     "exchange",
     "gather",
+    "mixed_precision",
     "parallel_apply",
     "replicate",
     "resync",

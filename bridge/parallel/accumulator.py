@@ -4,9 +4,13 @@ from collections.abc import Sequence
 
 import torch
 
+from bridge.parallel.average import plus, widened
+
 
 class Accumulator:
     """Adds the gradients of several batches to those of one large batch.
+
+    Gradients of half precision are added in float32 and rounded once.
 
     Args:
         parameters: whose gradients; None counts as zero where another batch has one.
@@ -40,7 +44,8 @@ class Accumulator:
         _, total, sums = self.state
         divisor = total if mean and total else 1.0
         for parameter, held in zip(self._parameters, sums, strict=True):
-            parameter.grad = None if held is None else held / divisor
+            gradient = None if held is None else (held / divisor).to(parameter.dtype)
+            parameter.grad = gradient
         self.state = self._empty()
 
     def _empty(self) -> tuple[int, float, list[torch.Tensor | None]]:
@@ -54,4 +59,5 @@ def _plus(
     """Add a weighted gradient to what is held, as a fresh tensor: an undo keeps the old one."""
     if gradient is None:
         return held
-    return gradient * weight if held is None else held.add(gradient, alpha=weight)
+    wide = widened(gradient)
+    return wide * weight if held is None else plus(held, wide, weight)

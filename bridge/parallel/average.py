@@ -104,13 +104,19 @@ def _reduce(parameters: Sequence[torch.Tensor], shares: Sequence[float]) -> None
     for parameter, share in zip(parameters, shares, strict=True):
         if parameter.grad is None:
             continue
-        gradient = _wide(parameter.grad.to(first.device))
-        total = gradient * share if total is None else total.add_(gradient, alpha=share)
+        gradient = widened(parameter.grad.to(first.device))
+        total = gradient * share if total is None else plus(total, gradient, share)
         parameter.grad = None
     first.grad = None if total is None else total.to(first.dtype)
 
 
-def _wide(gradient: torch.Tensor) -> torch.Tensor:
+def plus(total: torch.Tensor, gradient: torch.Tensor, share: float) -> torch.Tensor:
+    """Add a share of a gradient, as a fresh tensor; a sparse sum becomes dense for a dense one."""
+    dense = total.to_dense() if total.is_sparse and not gradient.is_sparse else total
+    return dense.add(gradient, alpha=share)
+
+
+def widened(gradient: torch.Tensor) -> torch.Tensor:
     """Widen a gradient of half precision, so that its sum is rounded once."""
     narrow = gradient.dtype in (torch.float16, torch.bfloat16)
     return gradient.to(torch.float32) if narrow else gradient

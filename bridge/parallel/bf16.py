@@ -1,7 +1,7 @@
 """Products in bfloat16 whose operands and results are float32."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import cast
 
 import torch
@@ -105,19 +105,38 @@ def _convolve(
 
 
 def _in_bf16(
-    name: str, operation: Callable[..., torch.Tensor], **operands: torch.Tensor | None
+    name: str,
+    operation: Callable[..., torch.Tensor],
+    input: torch.Tensor,  # noqa: A002 - PyTorch's name
+    **others: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Round the operands to bfloat16, run the operation, and return its result in float32."""
+    """Round the operands to bfloat16, run the operation, and return its result in float32.
+
+    Sums are in float32. Where torch would add in bfloat16, products of the rounded operands are
+    calculated in float32 and rounded: the same rule, at another speed.
+    """
     if _autocasts():
         message = f"{name}: expected torch.autocast off, which C# does not have, got it on"
         raise RuntimeError(message)
+    operands: dict[str, torch.Tensor | None] = {"input": input, **others}
     for operand, value in operands.items():
         if value is not None and value.dtype != torch.float32:
             kind = str(value.dtype).removeprefix("torch.")
             message = f"{name}: expected {operand} of float32, got {kind}"
             raise ValueError(message)
     rounded = [None if value is None else value.bfloat16() for value in operands.values()]
-    return operation(*rounded).float()
+    if adds_in_float32(input.device.type):
+        return operation(*rounded).float()
+    exact = [None if value is None else value.float() for value in rounded]
+    return operation(*exact).bfloat16().float()
+
+
+@cache
+def adds_in_float32(device: str) -> bool:
+    """Tell whether torch adds products of bfloat16 in float32: PyTorch 1.13 does not everywhere."""
+    row = torch.tensor([[256.0, 1, 1, 1, 1]], dtype=torch.bfloat16, device=device)
+    sums: list[float] = (row @ torch.ones(5, 2, dtype=row.dtype, device=device))[0].tolist()
+    return sums == [260, 260]
 
 
 def _autocasts() -> bool:

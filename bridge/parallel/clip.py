@@ -34,6 +34,6 @@ def clip_gradients(
     norm = None
     if max_norm is not None:
         norm = float(clip_grad_norm_(held, max_norm))
-    if max_value is not None:
+    if held and max_value is not None:
         clip_grad_value_(held, max_value)
     return norm

@@ -41,3 +41,9 @@ def device_of(model: nn.Module) -> torch.device:
     for tensor in (*model.parameters(), *model.buffers()):
         return tensor.device
     return torch.device("cpu")
+
+
+def differ(actual: torch.device, expected: torch.device) -> bool:
+    """Tell whether two devices differ; ``cuda`` stands for whichever GPU is current."""
+    same_index = None in (actual.index, expected.index) or actual.index == expected.index
+    return actual.type != expected.type or not same_index

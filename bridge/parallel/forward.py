@@ -8,12 +8,14 @@ import torch
 from torch import nn
 
 from bridge.parallel.parallel_apply import parallel_apply
+from bridge.parallel.random_states import RandomStates
 from bridge.parallel.scatter import batch_size
 from bridge.parallel.sums import in_order
 
 Loss = Callable[[Any, Any], Any]
 Reduction = Literal["mean", "sum", "count"]
 Part = tuple[torch.Tensor, float]
+Whole = tuple[float, float]
 
 
 class Forward:
@@ -37,16 +39,34 @@ class Forward:
         """Return the loss of a shard, a scalar, and its number of samples or its count."""
         arguments = inputs if isinstance(inputs, tuple) else (inputs,)
         value = self._loss(self.module(*arguments), targets)
-        if self._reduction != "count":
-            return value, batch_size((inputs, targets))
-        if not isinstance(value, tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
-            kind = type(value).__name__
-            message = f"Trainer: expected the loss to return a sum and a count, got {kind}"
+        if self._reduction == "count":
+            return _with_count(value)
+        if not isinstance(value, torch.Tensor):
+            message = f"Trainer: expected the loss to return a tensor, got {type(value).__name__}"
             raise TypeError(message)
-        return value[0], float(value[1])
+        return value, batch_size((inputs, targets))
 
 
-def backward(parts: Sequence[Part], reduction: Reduction, *, together: bool) -> float:
+def _with_count(value: object) -> Part:
+    """Take a sum and a count apart."""
+    if not isinstance(value, tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
+        kind = type(value).__name__
+        message = f"Trainer: expected the loss to return a sum and a count, got {kind}"
+        raise TypeError(message)
+    total, count = value[0], float(value[1])
+    if not 0 <= count < float("inf"):
+        message = f"Trainer: expected a count that is finite and not negative, got {count}"
+        raise ValueError(message)
+    return total, count
+
+
+def backward(
+    parts: Sequence[Part],
+    reduction: Reduction,
+    *,
+    together: bool,
+    states: RandomStates | None = None,
+) -> Whole:
     """Differentiate the losses of all shards, and return the loss of the whole batch.
 
     The gradients that it leaves on the replicas add up to those of the whole batch. A shard that
@@ -56,25 +76,33 @@ def backward(parts: Sequence[Part], reduction: Reduction, *, together: bool) -> 
         parts: the loss and count of each shard.
         reduction: how the losses were reduced.
         together: differentiate their sum, as replicas with connected graphs need.
+        states: the random states of the replicas, where they draw.
 
     Returns:
-        The mean loss over the samples or counts, or with ``sum`` the sum.
+        The mean loss over the samples or counts, or with ``sum`` the sum; and their number.
 
     Spec: R8.5, R8.6, R22.1
     """
-    counted = [(loss, count) for loss, count in parts if count]
-    total = in_order(count for _, count in counted)
-    losses = [_scaled(loss, count, total, reduction) for loss, count in counted]
-    if together and losses:
-        torch.autograd.backward(losses)
-    elif losses:
-        runs: list[Callable[[], None]] = [partial(torch.autograd.backward, loss) for loss in losses]
-        places = [loss.device for loss in losses]
-        parallel_apply(runs, [()] * len(runs), devices=places)
-    return _whole([(loss.item(), count) for loss, count in counted], total, reduction)
+    total = in_order(count for _, count in parts)
+    losses = [_scaled(loss, count, total, reduction) if count else None for loss, count in parts]
+    counted = [loss for loss in losses if loss is not None]
+    if together and counted:
+        torch.autograd.backward(counted)
+    elif counted:
+        runs = [partial(_differentiate, loss) for loss in losses]
+        places = [loss.device for loss, _ in parts]
+        parallel_apply(runs, [()] * len(runs), devices=places, states=states)
+    values = [(loss.item(), count) for loss, count in parts if count]
+    return _whole(values, total, reduction), total
 
 
-def _whole(values: Sequence[tuple[float, float]], total: float, reduction: Reduction) -> float:
+def _differentiate(loss: torch.Tensor | None) -> None:
+    """Differentiate the loss of a shard, unless it counts nothing."""
+    if loss is not None:
+        torch.autograd.backward(loss)
+
+
+def _whole(values: Sequence[Whole], total: float, reduction: Reduction) -> float:
     """Put the losses of the shards together to that of the whole batch."""
     if reduction == "mean":
         return in_order(value * (count / total) for value, count in values)

@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any, TypeVar
 
+from bridge.parallel.interrupts import held_back
 from bridge.parallel.random_states import RandomStates
 
 T = TypeVar("T")
-Outcome = tuple[Any, Exception | None]
+Outcome = tuple[Any, BaseException | None]
 _own = threading.local()
 
 
@@ -63,10 +64,21 @@ class Group:
             threading.Thread(target=work, args=(index,), name=f"replica-{index}", daemon=True)
             for index in range(len(functions))
         ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            with held_back():
+                for thread in threads:
+                    thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:  # Ctrl-C, or no thread to be had: no replica outlives the step.
+            self._break("the caller was interrupted")
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
+            raise
+        for _, error in outcomes:
+            if error is not None and not isinstance(error, Exception):
+                raise error
         return outcomes
 
     def exchange(self, index: int, value: T) -> list[T]:
@@ -80,11 +92,12 @@ class Group:
             self._values[index] = value
             self._leave(index, _Status.WAITING)
             self._changed.wait_for(lambda: self._round != number or self._broken is not None)
-            if self._round == number:
+            results = self._results
+            arrived = self._round != number
+            self._enter(index)
+            if not arrived:
                 message = f"exchange: expected every replica, but {self._broken}"
                 raise BrokenGroupError(message)
-            results = self._results
-            self._enter(index)
             return results
 
     def _work(self, index: int, function: Callable[[], Any]) -> Outcome:
@@ -92,15 +105,25 @@ class Group:
         _own.place = (self, index)
         with self._changed:
             self._enter(index)
-        outcome = outcome_of(function)
+        try:
+            outcome = outcome_of(function)
+        except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
+            outcome = None, error
         with self._changed:
-            if outcome[1] is not None and self._broken is None:
-                self._broken = f"replica {index} failed"
+            if outcome[1] is not None:
+                self._break(f"replica {index} failed")
             self._leave(index, _Status.ENDED)
         return outcome
 
+    def _break(self, reason: str) -> None:
+        """Let those who wait fail, for the first reason that there is."""
+        with self._changed:
+            self._broken = self._broken or reason
+            self._changed.notify_all()
+
     def _enter(self, index: int) -> None:
         """Wait for the turn, where there are turns, and take up the random state."""
+        self._status[index] = _Status.READY
         if self._in_turn:
             self._changed.wait_for(lambda: self._next() == index)
         if self._states is not None:
@@ -117,9 +140,8 @@ class Group:
             self._results = list(self._values)
             self._status = [_Status.READY] * len(self._status)
             self._round += 1
-        elif any(waiting) and _Status.ENDED in self._status and self._broken is None:
-            ended = self._status.index(_Status.ENDED)
-            self._broken = f"replica {ended} ended without coming to it"
+        elif any(waiting) and _Status.ENDED in self._status:
+            self._break(f"replica {self._status.index(_Status.ENDED)} ended without coming to it")
         self._changed.notify_all()
 
     def _next(self) -> int | None:

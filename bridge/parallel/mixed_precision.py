@@ -95,7 +95,7 @@ def _is_cast(name: str, layer: nn.Module) -> bool:
     if kind in BF16 or kind in BF16.values():
         return True
     base = next(own for own in kind.__mro__ if own.__module__.startswith("torch."))
-    family = re.sub(r"\dd$", "", base.__name__)
+    family = re.sub(r"[1-3]d$", "", base.__name__)
     if family in FLOAT32 or family in _BASES:
         return False
     reason = (
@@ -103,7 +103,7 @@ def _is_cast(name: str, layer: nn.Module) -> bool:
         if family in INSIDE
         else "which is on no list of what is bfloat16 and what float32"
     )
-    own = "" if base is kind else f", a {base.__name__}"
+    own = "" if base is kind else f", derived from {base.__name__}"
     message = (
         f"mixed_precision: expected layers of known precision, got {name or 'the model'} "
         f"of type {kind.__name__}{own}, {reason}"

@@ -12,6 +12,7 @@ from torch import nn
 from bridge.parallel.devices import device_of
 from bridge.parallel.failure import Failure, ReplicaError
 from bridge.parallel.group import Group, Outcome, outcome_of
+from bridge.parallel.interrupts import held_back
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.sync_batch_norm import synchronizes
 
@@ -96,7 +97,13 @@ def _outcomes(
     if workers == 1 or len(functions) == 1 or in_turn:
         return [_in_turn(function, index, states) for index, function in enumerate(functions)]
     with ThreadPoolExecutor(min(workers, len(functions)), "replica") as pool:
-        return list(pool.map(outcome_of, functions))
+        try:
+            with held_back():
+                futures = [pool.submit(outcome_of, function) for function in functions]
+            return [future.result() for future in futures]
+        except BaseException:  # Ctrl-C: those that have not begun need not.
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _in_turn(function: Callable[[], Any], index: int, states: RandomStates | None) -> Outcome:

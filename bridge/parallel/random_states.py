@@ -32,7 +32,9 @@ class RandomStates:
         """Seed the streams of all replicas but the first."""
         seed = torch.initial_seed()
         self._devices = list(devices)
-        self._states = [_seeded(seed + index, place) for index, place in enumerate(devices)]
+        self._states = [
+            _seeded((seed + index) % 2**64, place) for index, place in enumerate(devices)
+        ]
         self._caller: list[torch.Tensor] = []
 
     def enter(self, index: int) -> None:
@@ -47,18 +49,27 @@ class RandomStates:
             self._states[index] = _take(self._devices[index])
             _put(self._devices[index], self._caller)
 
-    def caller(self) -> list[torch.Tensor]:
-        """Return the present state of the caller's stream."""
-        return _take(self._devices[0])
-
     def snapshot(self) -> list[list[torch.Tensor]]:
-        """Return the caller's state and those of the replicas, for :meth:`restore`."""
-        return [self.caller(), *self._states[1:]]
+        """Return the caller's states and those of the replicas, for :meth:`restore`."""
+        return [*map(_take, self._places()), *self._states[1:]]
 
-    def restore(self, states: Sequence[list[torch.Tensor]]) -> None:
+    def restore(self, snapshot: Sequence[list[torch.Tensor]]) -> None:
         """Go back to a snapshot."""
-        _put(self._devices[0], states[0])
-        self._states[1:] = states[1:]
+        places = self._places()
+        for place, states in zip(places, snapshot[: len(places)], strict=True):
+            _put(place, states)
+        self._states[1:] = snapshot[len(places) :]
+
+    def moved(self, snapshot: Sequence[list[torch.Tensor]]) -> bool:
+        """Tell whether anything has drawn since a snapshot."""
+        pairs = zip(self.snapshot(), snapshot, strict=True)
+        return not all(
+            torch.equal(*pair) for now, then in pairs for pair in zip(now, then, strict=True)
+        )
+
+    def _places(self) -> list[torch.device]:
+        """List the devices, each once: the caller has a stream on each."""
+        return list(dict.fromkeys(self._devices))
 
 
 def draws(module: nn.Module) -> bool:

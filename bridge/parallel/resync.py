@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from bridge.parallel.average import widened
 from bridge.parallel.state_dict import load_state_dict
 
 Buffers = Literal["first", "mean", "each"]
@@ -23,7 +24,7 @@ def resync(
 
     Parameters are always replica 0's. Buffers follow a policy: ``first`` takes replica 0's,
     ``mean`` the mean over the replicas where they are floating point (counters are replica 0's),
-    ``each`` leaves every replica its own.
+    ``each`` leaves every replica its own. Buffers that are not persistent are each replica's own.
 
     Args:
         replicas: modules with the same state.
@@ -61,11 +62,11 @@ def resync(
 
 def _average_buffers(replicas: Sequence[nn.Module]) -> None:
     """Put the mean of the floating-point buffers, added in replica order, on replica 0."""
-    for tensors in zip(*(replica.buffers() for replica in replicas), strict=True):
-        first = tensors[0]
-        if not first.is_floating_point():
+    states = [replica.state_dict() for replica in replicas]
+    for name, first in replicas[0].named_buffers():
+        if name not in states[0] or not first.is_floating_point():
             continue
-        total = first / len(tensors)
-        for tensor in tensors[1:]:
-            total.add_(tensor.to(first.device), alpha=1 / len(tensors))
+        total = widened(first) / len(states)
+        for state in states[1:]:
+            total.add_(widened(state[name].to(first.device)), alpha=1 / len(states))
         first.copy_(total)

@@ -1,5 +1,6 @@
 """State dicts, loaded strictly."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import torch
@@ -21,14 +22,22 @@ def load_state_dict(
 
     Spec: R6.2, R6.6. Source: torch/nn/modules/module.py
     """
-    state = {name.removeprefix(prefix): tensor for name, tensor in source.items()}
+    names = [name.removeprefix(prefix) for name in source]
+    state = dict(zip(names, source.values(), strict=True))
     own = module.state_dict()
-    faults = list(_faults(own, state))
+    faults = [*_twice(names), *_faults(own, state)]
     if faults:
         lines = "\n\t".join(faults)
         message = f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
         raise RuntimeError(message)
     module.load_state_dict(state)
+
+
+def _twice(names: list[str]) -> Iterator[str]:
+    """Describe names that are there with the prefix and without it."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        yield f"Key(s) with and without the prefix in state_dict: {_quoted(twice)}. "
 
 
 def _faults(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> Iterator[str]:
@@ -43,7 +52,7 @@ def _faults(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) 
         yield 'The names start with "module.": load with prefix "module.". '
     for name, here in own.items():
         there = state.get(name)
-        if not isinstance(here, torch.Tensor) or there is None:
+        if not (isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)):
             continue
         if here.shape != there.shape:
             yield (

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from bridge.parallel.average import widened
 from bridge.parallel.group import exchange
 
 
@@ -11,7 +12,8 @@ class SyncBatchNorm(nn.modules.batchnorm._BatchNorm):  # noqa: SLF001 - the base
 
     So several replicas train as one undivided model does. In evaluation mode, and with one replica,
     it is PyTorch's batch normalization bit for bit. The replicas' graphs are connected by the
-    statistics: their losses are differentiated together, as ``Trainer`` does.
+    statistics: their losses are differentiated together, as ``Trainer`` does. Half precision is
+    normalized in float32.
 
     Shapes: ``(N, C, *)`` to the same.
 
@@ -37,17 +39,15 @@ class SyncBatchNorm(nn.modules.batchnorm._BatchNorm):  # noqa: SLF001 - the base
         self._check_input_dim(input)
         if not (self.training or self.running_mean is None):
             return super().forward(input)
-        sums = exchange((_per_channel(input), input.numel() // input.shape[1]))
+        shard = widened(input)
+        sums = exchange((_per_channel(shard), input.numel() // input.shape[1]))
         if len(sums) == 1:
             return super().forward(input)
-        return self._normalize(input, sums)
+        return self._normalize(shard, sums).to(input.dtype)
 
     def _normalize(self, shard: torch.Tensor, sums: list[tuple[torch.Tensor, int]]) -> torch.Tensor:
         """Normalize one shard by the statistics of all, added in replica order."""
         count = sum(number for _, number in sums)
-        if count == 1:
-            message = f"SyncBatchNorm: expected more than 1 value per channel, got {count}"
-            raise ValueError(message)
         shape = [1, -1] + [1] * (shard.dim() - 2)
         mean = _total([part for part, _ in sums], shard.device) / count
         centred = shard - mean.view(shape)

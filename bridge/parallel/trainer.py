@@ -12,21 +12,19 @@ from bridge.parallel.accumulator import Accumulator
 from bridge.parallel.average import average, broadcast_gradients
 from bridge.parallel.clip import clip_gradients
 from bridge.parallel.devices import as_devices
-from bridge.parallel.forward import Forward, Loss, Part, Reduction, backward
-from bridge.parallel.gather import gather
+from bridge.parallel.evaluation import Batches, mean, measured, predict
+from bridge.parallel.forward import Forward, Loss, Part, Reduction, Whole, backward
+from bridge.parallel.interrupts import held_back
 from bridge.parallel.linear_scaling import LinearScaling, scaled
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.replicate import replicate
 from bridge.parallel.resync import Buffers, resync
-from bridge.parallel.scatter import batch_size, scatter
+from bridge.parallel.scatter import scatter
 from bridge.parallel.state_dict import load_state_dict
 from bridge.parallel.step import step
-from bridge.parallel.sums import in_order
 from bridge.parallel.sync_batch_norm import synchronizes
 from bridge.parallel.transaction import Transaction
-
-Batches = Iterable[tuple[Any, Any]]
 
 
 class Scheduler(Protocol):
@@ -94,9 +92,7 @@ class Trainer:
         _check_choice("reduction", reduction, ("mean", "sum", "count"))
         _check_choice("mode", mode, ("master", "all"))
         _check_choice("buffers", buffers, ("first", "mean", "each"))
-        if accumulate < 1:
-            message = f"Trainer: expected accumulate of at least 1, got {accumulate}"
-            raise ValueError(message)
+        _check_limits(accumulate, clip_norm=clip_norm, clip_value=clip_value)
         self.model = model
         self.loss = loss
         self.devices = as_devices("Trainer", devices)
@@ -135,11 +131,8 @@ class Trainer:
 
         Spec: R8.1, R8.2, R21.1
         """
-        shards = scatter((inputs, targets), self.devices)
-        try:
-            return self._step(shards)
-        except _LateDrawError:  # Undone; now the replicas run in turn.
-            return self._step(shards)
+        loss, _ = self._train(inputs, targets)
+        return loss
 
     def flush(self) -> bool:
         """Update from the batches that wait for more, as at the end of an epoch.
@@ -169,22 +162,23 @@ class Trainer:
             on_step: called after each step with its number from 1 and its loss.
 
         Returns:
-            The mean loss of each epoch over its samples.
+            The mean loss of each epoch over its samples; of a loss with a sum and a count, over
+            all counts.
 
         Spec: R8.3
         """
         history = []
         number = 0
         for _ in range(epochs):
-            losses, counts = [], []
+            wholes = []
             for inputs, targets in batches:
-                losses.append(self.step(inputs, targets))
-                counts.append(batch_size((inputs, targets)))
+                loss, count = self._train(inputs, targets)
+                wholes.append((loss / count if self._reduction == "sum" else loss, count))
                 number += 1
                 if on_step is not None:
-                    on_step(number, losses[-1])
+                    on_step(number, loss)
             self.flush()
-            history.append(_mean(losses, counts))
+            history.append(mean(wholes))
         return history
 
     def predict(self, inputs: Any) -> Any:  # noqa: ANN401 - any tree
@@ -198,16 +192,7 @@ class Trainer:
 
         Spec: R8.4
         """
-        modes = [(m, m.training) for replica in self.replicas for m in replica.modules()]
-        try:
-            for replica in self.replicas:
-                replica.eval()
-            with torch.no_grad():
-                outputs = parallel_apply(self.replicas, scatter(inputs, self.devices))
-            return gather(outputs, self.devices[0])
-        finally:
-            for module, training in modes:
-                module.training = training
+        return predict(self.replicas, self.devices, inputs)
 
     def evaluate(self, batches: Batches, measure: Loss | None = None) -> float:
         """Average a measure over all samples, in evaluation mode.
@@ -221,14 +206,14 @@ class Trainer:
 
         Spec: R8.4
         """
-        values, counts = [], []
-        for inputs, targets in batches:
-            value = (measure or self.loss)(self.predict(inputs), targets)
-            samples = batch_size((inputs, targets))
-            total, count = value if isinstance(value, tuple) else (value, samples)
-            values.append(float(total) / (count if isinstance(value, tuple) else 1))
-            counts.append(count)
-        return _mean(values, counts)
+        own = self._reduction if measure is None else "mean"
+        chosen = measure or self.loss
+        return mean(
+            [
+                measured(chosen, self.predict(inputs), (inputs, targets), own)
+                for inputs, targets in batches
+            ]
+        )
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Return the state of the model (an alias: the tensors are the model's own)."""
@@ -247,34 +232,38 @@ class Trainer:
         load_state_dict(self.model, state, prefix)
         resync(self.replicas)
 
-    def _step(self, shards: Sequence[Any]) -> float:
-        """Train on the shards of one batch."""
+    def _train(self, inputs: object, targets: object) -> Whole:
+        """Train on one batch, and return its loss with what that is over."""
+        shards = scatter((inputs, targets), self.devices)
+        whole = self._step(shards)
+        # A model that drew for the first time while its replicas ran at once: undone; now in turn.
+        return whole or self._train(inputs, targets)
+
+    def _step(self, shards: Sequence[Any]) -> Whole | None:
+        """Train on the shards of one batch, or return None where the model drew unexpectedly."""
+        in_turn = self._drew is not False or draws(self.model)
         with self._transaction() as transaction:
-            for replica in self.replicas:
-                replica.zero_grad(set_to_none=True)
-            parts = self._forward(shards)
-            together = len(parts) > 1 and synchronizes(self.model)
-            loss = backward(parts, self._reduction, together=together)
+            whole = self._gradients(shards, self._states if in_turn else None)
+            drew = transaction.drew()
+            self._drew = drew or bool(self._drew)
+            if drew and not in_turn and len(shards) > 1:
+                transaction.roll_back()
+                return None
             average(self.replicas, reduction="sum", broadcast=False)
             if self._accumulate > 1:
-                weight = in_order(count for _, count in parts)
-                self._accumulator.add(1.0 if self._reduction == "sum" else weight)
+                self._accumulator.add(1.0 if self._reduction == "sum" else whole[1])
             if self._accumulator.batches in (0, self._accumulate):
                 self._update(transaction)
-        return loss
+        return whole
 
-    def _forward(self, shards: Sequence[Any]) -> list[Part]:
-        """Run the forwards: in turn where the model draws, or until it is seen that it does not."""
+    def _gradients(self, shards: Sequence[Any], states: RandomStates | None) -> Whole:
+        """Run forwards and backwards: in turn where the model draws, or may."""
+        for replica in self.replicas:
+            replica.zero_grad(set_to_none=True)
         passes = [Forward(replica, self.loss, self._reduction) for replica in self.replicas]
-        in_turn = self._drew is not False or draws(self.model)
-        before = self._states.caller()
-        states = self._states if in_turn else None
         parts: list[Part] = parallel_apply(passes, shards, devices=self.devices, states=states)
-        drew = not all(map(torch.equal, before, self._states.caller()))
-        self._drew = drew or bool(self._drew)
-        if drew and not in_turn and len(shards) > 1:
-            raise _LateDrawError
-        return parts
+        together = len(parts) > 1 and synchronizes(self.model)
+        return backward(parts, self._reduction, together=together, states=states)
 
     def _update(self, transaction: Transaction) -> None:
         """Clip the gradients, step the optimizers and their schedulers."""
@@ -283,26 +272,24 @@ class Trainer:
         clip_gradients(self.model.parameters(), *self._clip)
         transaction.before_update()
         factor = 1.0 if self._scaling is None else self._scaling.at(self.updates)
-        with ExitStack() as scale:
-            for optimizer in self.optimizers:
-                scale.enter_context(scaled(optimizer, factor))
-            if self._mode == "master":
-                step(self.replicas, self.optimizer, self._buffers)
-            else:
-                broadcast_gradients(self.replicas)
-                step(self.replicas, self.optimizers, self._buffers)
-        for scheduler in self.schedulers:
-            scheduler.step()
-        self.updates += 1
+        with held_back():
+            with ExitStack() as scale:
+                for optimizer in self.optimizers:
+                    scale.enter_context(scaled(optimizer, factor))
+                if self._mode == "master":
+                    step(self.replicas, self.optimizer, self._buffers)
+                else:
+                    broadcast_gradients(self.replicas)
+                    step(self.replicas, self.optimizers, self._buffers)
+            for scheduler in self.schedulers:
+                scheduler.step()
+            self.updates += 1
+            transaction.commit()
 
     def _transaction(self) -> Transaction:
         """Keep what a step may change."""
         items = (self.optimizers, self.schedulers)
         return Transaction(self.replicas, *items, self._states, self._accumulator)
-
-
-class _LateDrawError(Exception):
-    """A model drew for the first time while its replicas ran at once."""
 
 
 def _optimizers(
@@ -327,10 +314,12 @@ def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise ValueError(message)
 
 
-def _mean(values: Sequence[float], counts: Sequence[float]) -> float:
-    """Average values by count, in order."""
-    total = in_order(counts)
-    if not total:
-        message = "Trainer: expected at least 1 batch, got 0"
+def _check_limits(accumulate: int, **limits: float | None) -> None:
+    """Refuse numbers out of range."""
+    if accumulate < 1:
+        message = f"Trainer: expected accumulate of at least 1, got {accumulate}"
         raise ValueError(message)
-    return in_order(value * (count / total) for value, count in zip(values, counts, strict=True))
+    for name, limit in limits.items():
+        if limit is not None and not limit > 0:
+            message = f"Trainer: expected {name} above 0, got {limit}"
+            raise ValueError(message)

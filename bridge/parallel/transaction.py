@@ -1,19 +1,30 @@
 """Undo: a step that fails leaves everything as it was."""
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-from torch.optim import Optimizer
+from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, lr_scheduler
 
 from bridge.parallel.accumulator import Accumulator
+from bridge.parallel.field_snapshot import FieldSnapshot
 from bridge.parallel.random_states import RandomStates
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+OPTIMIZERS = (SGD, Adagrad, Adam, AdamW, RMSprop)
+SCHEDULERS = (
+    lr_scheduler.StepLR,
+    lr_scheduler.MultiStepLR,
+    lr_scheduler.ConstantLR,
+    lr_scheduler.LinearLR,
+    lr_scheduler.ExponentialLR,
+    lr_scheduler.CosineAnnealingLR,
+)
+"""Those that check their arguments first and then only do arithmetic."""
 
 
 class Transaction:
@@ -48,11 +59,15 @@ class Transaction:
         self._stateful = [*optimizers, *schedulers]
         self._parameters = [p for replica in replicas for p in replica.parameters()]
         self._gradients = [parameter.grad for parameter in self._parameters]
+        # A forward may change a buffer, or put another tensor in its place.
+        modules = [module for replica in replicas for module in replica.modules()]
+        self._places = [(m._buffers, dict(m._buffers)) for m in modules if m._buffers]  # noqa: SLF001
         buffers = [buffer for replica in replicas for buffer in replica.buffers()]
         self._buffers = [(buffer, buffer.detach().clone()) for buffer in buffers]
         self._random = states.snapshot()
         self._values: list[torch.Tensor] = []
-        self._updates: list[Mapping[str, Any]] = []
+        self._updates: list[FieldSnapshot] = []
+        self._committed = False
 
     def __enter__(self) -> "Self":
         """Begin."""
@@ -65,48 +80,55 @@ class Transaction:
         traceback: TracebackType | None,
     ) -> None:
         """Give everything back where the step fails, also at Ctrl-C."""
-        if kind is not None:
-            self._roll_back()
+        if kind is not None and not self._committed:
+            self.roll_back()
+
+    def commit(self) -> None:
+        """Keep what the step has done, whatever comes."""
+        self._committed = True
 
     def before_update(self) -> None:
         """Copy parameters and optimizers, unless nothing in the update can fail half-way.
 
-        PyTorch's own optimizers check their arguments first and then only do arithmetic; once their
-        state exists, nothing of that fails for dense gradients.
+        That holds for those of PyTorch's own that are listed here, for dense gradients, once their
+        state exists.
         """
         if all(map(_cannot_fail, self._stateful)):
             return
         self._values = [parameter.detach().clone() for parameter in self._parameters]
-        self._updates = [deepcopy(item.state_dict()) for item in self._stateful]
+        self._updates = [FieldSnapshot(item, self._parameters) for item in self._stateful]
 
-    def _roll_back(self) -> None:
+    def drew(self) -> bool:
+        """Tell whether anything has drawn random numbers since the beginning."""
+        return self._states.moved(self._random)
+
+    def roll_back(self) -> None:
         """Give everything back."""
         self._states.restore(self._random)
         self._accumulator.state = self._accumulated
+        for place, held in self._places:
+            place.clear()
+            place.update(held)
         with torch.no_grad():
-            for buffer, value in self._buffers:
-                buffer.copy_(value)
-            for parameter, value in zip(self._parameters, self._values, strict=False):
-                parameter.copy_(value)
+            for tensor, value in [*self._buffers, *zip(self._parameters, self._values)]:  # noqa: B905 - without values
+                tensor.copy_(value)
         for parameter, gradient in zip(self._parameters, self._gradients, strict=True):
             parameter.grad = gradient
-        for item, state in zip(self._stateful, self._updates, strict=False):
-            item.load_state_dict(dict(state))
+        for update in self._updates:
+            update.restore()
 
 
 def _cannot_fail(item: object) -> bool:
-    """Tell whether an optimizer or scheduler is PyTorch's own and past what can fail.
-
-    That is: schedulers that call no function of the user's, SGD, and other optimizers whose state
-    exists; all with dense gradients.
-    """
-    kind = type(item)
-    if kind.__module__.partition(".")[0] != "torch" or hasattr(item, "lr_lambdas"):
-        return False
-    if not isinstance(item, Optimizer):
+    """Tell whether an optimizer or scheduler is listed and past what can fail."""
+    if type(item) in SCHEDULERS:
         return True
+    if type(item) not in OPTIMIZERS or not isinstance(item, Optimizer):
+        return False
+    hooks = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")  # since PyTorch 2.0
+    if any(getattr(item, name, None) for name in hooks):
+        return False
     parameters = (p for group in item.param_groups for p in group["params"])
     moved = [p for p in parameters if p.grad is not None]
     if any(p.grad.layout != torch.strided for p in moved):
         return False
-    return kind is torch.optim.SGD or all(p in item.state for p in moved)
+    return type(item) is SGD or all(p in item.state for p in moved)

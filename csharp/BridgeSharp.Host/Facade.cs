@@ -120,7 +120,7 @@ public static class Facade
 
     private static object SetRate(JsonObject arguments)
     {
-        foreach (var group in Find(arguments).Trainer.optimizer.ParamGroups)
+        foreach (var group in Find(arguments).Trainer.optimizers.SelectMany(optimizer => optimizer.ParamGroups))
         {
             group.LearningRate = (double)arguments["lr"]!;
         }

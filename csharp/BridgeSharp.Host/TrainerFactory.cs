@@ -12,12 +12,12 @@ internal static class TrainerFactory
 {
     private static readonly Dictionary<string, ScalarType> Dtypes = new() { ["float32"] = float32, ["float64"] = float64 };
 
-    private static readonly Dictionary<string, Func<Tensor, Tensor, Tensor>> Losses = new()
+    private static readonly Dictionary<string, Func<Tensor, Tensor, nn.Reduction, Tensor>> Losses = new()
     {
-        ["cross_entropy"] = (outputs, targets) => functional.cross_entropy(outputs, targets),
-        ["mse_loss"] = (outputs, targets) => functional.mse_loss(outputs, targets),
-        ["l1_loss"] = (outputs, targets) => functional.l1_loss(outputs, targets),
-        ["nll_loss"] = (outputs, targets) => functional.nll_loss(outputs, targets),
+        ["cross_entropy"] = (outputs, targets, reduction) => functional.cross_entropy(outputs, targets, reduction: reduction),
+        ["mse_loss"] = (outputs, targets, reduction) => functional.mse_loss(outputs, targets, reduction),
+        ["l1_loss"] = (outputs, targets, reduction) => functional.l1_loss(outputs, targets, reduction),
+        ["nll_loss"] = (outputs, targets, reduction) => functional.nll_loss(outputs, targets, reduction: reduction),
     };
 
     /// <summary>Make the model, its optimizer and the trainer.</summary>
@@ -38,12 +38,43 @@ internal static class TrainerFactory
 
         var type = ModelTypes.Find((string)arguments["type"]!, (string?)arguments["assembly"]);
         var model = ModelTypes.Create(type, [.. arguments["arguments"]!.AsArray().Select(Scalars.Read)]).to(devices[0], dtype);
+        if ((bool?)arguments["mixed_precision"] ?? false)
+        {
+            bridge.mixed_precision(model);
+        }
+
         var options = arguments["optimizer"]!.AsObject().Where(option => option.Key != "name" && option.Value is not null)
             .ToDictionary(option => option.Key, option => Scalars.Read(option.Value)!);
         var name = (string)arguments["optimizer"]!["name"]!;
         var reference = (string)arguments["reference"]!;
-        var optimizer = Optimizers.create(name, model.parameters(), options, reference);
-        return new Session(new Trainer(model, optimizer, loss, devices), optimizer, model);
+        var training = Training(arguments["training"]?.AsObject() ?? []);
+        var reduction = training.reduction == "mean" ? nn.Reduction.Mean : nn.Reduction.Sum;
+        var trainer = new Trainer(
+            model,
+            parameters => Optimizers.create(name, parameters, options, reference),
+            (outputs, targets) => (loss((Tensor)outputs, (Tensor)targets, reduction), Count(training, (Tensor)targets)),
+            devices,
+            training);
+        return new Session(trainer, model);
+    }
+
+    /// <summary>Count the targets that cross-entropy does not ignore, where the reduction asks for it.</summary>
+    private static double Count(TrainerOptions training, Tensor targets)
+        => training.reduction == "count" ? targets.ne(-100).sum().item<long>() : 1;
+
+    private static TrainerOptions Training(JsonObject given)
+    {
+        var options = new TrainerOptions();
+        return options with
+        {
+            reduction = (string?)given["reduction"] ?? options.reduction,
+            mode = (string?)given["mode"] ?? options.mode,
+            buffers = (string?)given["buffers"] ?? options.buffers,
+            accumulate = (int?)given["accumulate"] ?? options.accumulate,
+            clip_norm = (double?)given["clip_norm"],
+            clip_value = (double?)given["clip_value"],
+            scaling = given["scaling"] is { } scaling ? new LinearScaling((double)scaling["factor"]!, (int?)scaling["warm_up"] ?? 0) : null,
+        };
     }
 
     private static T Choose<T>(string what, Dictionary<string, T> choices, string name)

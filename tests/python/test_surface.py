@@ -18,13 +18,20 @@ PACKAGES = {
     "bridge.recipes": "BridgeSharp.Models/Recipes",
 }
 ONE_LANGUAGE = {
+    "Bf16Hooks": "Python derives from PyTorch's layers",
+    "Bf16Product": "Python has it beside the functions that share it",
     "Bridge": "C# has its verbs in one class, which this file opens",
-    "FieldSnapshot": "Python's modules keep their state in what deepcopy knows",
+    "HashedKeys": "copy.deepcopy fills dicts and sets anew",
+    "ForwardCalls": "Python's layers have no other forward",
+    "Interrupts": "C# ends at Ctrl-C",
     "Invoke": "Python calls a module with any arguments",
-    "ModuleCopier": "Python has copy.deepcopy",
-    "NativeModule": "Python has copy.deepcopy",
+    "NativeClone": "Python's layers keep their options in Python",
+    "NativeModule": "Python's layers keep their options in Python",
+    "Rebinder": "C# keeps captured variables in objects like others",
     "Sums": "C# adds in order by itself",
+    "TrainerOptions": "Python has keyword arguments",
     "Text": "Python's own text of a value",
+    "Uncopyable": "copy.deepcopy says what it cannot copy",
 }
 """Files that one language has alone, and why."""
 
@@ -35,8 +42,19 @@ EXPORTS = {
 }
 """What modules outside of these packages share with C#."""
 
-CSHARP_NAMES = {"ReplicaError": "ReplicaException", "IdxError": "IdxException"}
+CSHARP_NAMES = {
+    "BrokenGroupError": "BrokenGroupException",
+    "IdxError": "IdxException",
+    "ReplicaError": "ReplicaException",
+}
 DIFFERENT = {
+    "backward": "of a private class in C#",
+    "draws": "a function beside the class in Python",
+    "forward(inputs)": "TorchSharp's modules have arguments of given types",
+    "moved": "internal in C#",
+    "restore": "internal in C#",
+    "snapshot": "internal in C#",
+    "synchronizes": "a function beside the class in Python",
     "Failure": "Python raises, C# throws",
     "create(options)": "C# has no keyword arguments: they come in a dictionary",
     "create(reference)": "Python has the formula of the torch that runs",

@@ -67,7 +67,9 @@ public static class Catalog
 {
     private static readonly OrderedDictionary<string, Func<Setting, Action<string>, Result>> Known = new()
     {
+        ["manual_loop"] = ManualLoop.Run,
         ["data_parallel"] = DataParallelExample.Run,
+        ["variable_length"] = VariableLength.Run,
     };
 
     /// <summary>The names of the examples.</summary>

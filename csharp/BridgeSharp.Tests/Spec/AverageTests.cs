@@ -13,7 +13,7 @@ public sealed class AverageTests
 {
     public static TheoryData<string> Cases => Vectors.Names("average");
 
-    /// <summary>Gradients and refusals are those of the vectors. Spec: R5.1, R5.2, R5.3, R5.4, R5.5, R5.6.</summary>
+    /// <summary>Gradients and refusals are those of the vectors. Spec: R5.1, R5.2, R5.3, R5.4, R5.5, R5.6, R5.7.</summary>
     [Theory]
     [MemberData(nameof(Cases))]
     public void Vectors_hold(string name)
@@ -80,6 +80,41 @@ public sealed class AverageTests
         Assert.All(replicas, replica => Assert.Equal(2, replica.Second.weight.grad!.max().item<float>()));
     }
 
+    /// <summary>The weighted mean of sparse gradients is sparse, on every replica. Spec: R5.7.</summary>
+    [Theory]
+    [InlineData(ScalarType.Float64)]
+    [InlineData(ScalarType.Float32)]
+    [InlineData(ScalarType.BFloat16)]
+    public void Sparse_gradients_stay_sparse(ScalarType dtype)
+    {
+        using var scope = NewDisposeScope();
+        var replicas = Embeddings(3, dtype);
+
+        average(replicas, [1, 2, 1]);
+
+        foreach (var gradient in replicas.Select(replica => replica.weight!.grad!))
+        {
+            Assert.True(gradient.is_sparse);
+            Assert.Equal(dtype, gradient.dtype);
+            Assert.Equal([0.5f, 1, 0.5f, 0, 1], Column(gradient));
+        }
+    }
+
+    /// <summary>Where the gradient of one replica is dense the sum is, in any order. Spec: R5.7.</summary>
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    public void Sparse_and_dense_gradients_add_up_to_a_dense_one(int dense)
+    {
+        using var scope = NewDisposeScope();
+        var replicas = Embeddings(2, ScalarType.Float64);
+        replicas[dense].weight!.grad = replicas[dense].weight!.grad!.to_dense();
+
+        average(replicas, reduction: "sum");
+
+        Assert.Equal([2, 2, 0, 0, 2], Column(replicas[1].weight!.grad!));
+    }
+
     /// <summary>A frozen parameter has no gradient afterwards either. Spec: R5.4.</summary>
     [Fact]
     public void Frozen_parameters_are_left_alone()
@@ -111,6 +146,20 @@ public sealed class AverageTests
 
         Assert.Equal(before, Tensor.TotalCount);
     }
+
+    /// <summary>Make embeddings with sparse gradients, of other rows each.</summary>
+    private static List<Embedding> Embeddings(int count, ScalarType dtype)
+    {
+        var replicas = Enumerable.Range(0, count).Select(_ => nn.Embedding(5, 2, sparse: true).to(dtype)).ToList();
+        for (var index = 0; index < count; index++)
+        {
+            replicas[index].call(tensor(new long[] { index, 4, index })).sum().backward();
+        }
+
+        return replicas;
+    }
+
+    private static float[] Column(Tensor gradient) => (gradient.is_sparse ? gradient.to_dense() : gradient).to(float32)[.., 0].contiguous().data<float>().ToArray();
 
     private static List<Net> WithGradients(params double[] gradients) => [.. gradients.Select(gradient =>
     {

@@ -99,26 +99,3 @@ internal sealed class Scaled : nn.Module<Tensor, Tensor, Tensor>
     /// <inheritdoc/>
     protected override void RegisterComponents() => register_parameter("weight", new Parameter(ones(1)));
 }
-
-/// <summary>Has a recurrent layer, whose parameters live in libtorch.</summary>
-internal sealed class Recurrent : nn.Module
-{
-    private readonly LSTM memory = nn.LSTM(2, 2);
-
-    /// <summary>Register the layer.</summary>
-    public Recurrent()
-        : base(nameof(Recurrent)) => register_module("memory", memory);
-}
-
-/// <summary>Has a field of any type.</summary>
-internal sealed class Opened : nn.Module
-{
-    private readonly object held;
-
-    /// <summary>Hold an object.</summary>
-    public Opened(object held)
-        : base(nameof(Opened)) => this.held = held;
-
-    /// <summary>Say what it holds.</summary>
-    public override string ToString() => $"{nameof(Opened)} of {held}";
-}

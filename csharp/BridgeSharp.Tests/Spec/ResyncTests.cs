@@ -1,3 +1,4 @@
+using System.Text.Json;
 using TorchSharp;
 using TorchSharp.Modules;
 using Xunit;
@@ -12,7 +13,7 @@ public sealed class ResyncTests
 {
     public static TheoryData<string> Cases => Vectors.Names("resync");
 
-    /// <summary>States and refusals are those of the vectors, and a refusal changes nothing. Spec: R6.1, R6.2.</summary>
+    /// <summary>States and refusals are those of the vectors, and a refusal changes nothing. Spec: R6.1, R6.2, R6.4.</summary>
     [Theory]
     [MemberData(nameof(Cases))]
     public void Vectors_hold(string name)
@@ -20,21 +21,65 @@ public sealed class ResyncTests
         using var scope = NewDisposeScope();
         var entry = Vectors.Find("resync", name);
         var buffers = entry.Optional("buffers")?.EnumerateArray().Select(item => item.GetString()).ToList() ?? [];
+        var whole = entry.Optional("whole")?.EnumerateArray().Select(item => item.GetString()).ToList() ?? [];
         var replicas = entry.Items("states").Select(state =>
         {
-            var split = state.EnumerateObject().Select(member => (member.Name, Vectors.Tensor(member.Value))).ToLookup(member => buffers.Contains(member.Name));
+            var split = state.EnumerateObject().Select(member => (member.Name, Read(member))).ToLookup(member => buffers.Contains(member.Name));
             return new Net(split[false], split[true]);
         }).ToList();
 
-        Vectors.Check(entry, () => resync(replicas));
+        Vectors.Check(entry, () => resync(replicas, entry.Optional("policy")?.GetString() ?? "first"));
 
         var expected = entry.Optional("expected") is null ? entry.Items("states") : entry.Items("expected");
         foreach (var (state, replica) in expected.Zip(replicas))
         {
             var actual = StateDict.Of(replica);
             Assert.Equal(state.EnumerateObject().Select(member => member.Name), actual.Keys);
-            Same.Trees(state.EnumerateObject().Select(member => Vectors.Tensor(member.Value)).ToList(), actual.Values.ToList());
+            Same.Trees(state.EnumerateObject().Select(Read).ToList(), actual.Values.ToList());
         }
+
+        Tensor Read(JsonProperty member) => Vectors.Tensor(member.Value, whole.Contains(member.Name) ? "int64" : "float64");
+    }
+
+    /// <summary>Momentum and options are those of the first, in storage of their own. Spec: R6.5.</summary>
+    [Fact]
+    public void Optimizers_take_the_state_of_the_first()
+    {
+        using var scope = NewDisposeScope();
+        var replicas = replicate(nn.Linear(2, 2), [CPU, CPU, CPU]);
+        var optimizers = replicas.Select(replica => new Optim.SGD(replica.parameters(), lr: 0.1, momentum: 0.9)).ToList();
+        replicas[0].call(ones(1, 2)).sum().backward();
+        optimizers[0].step();
+        optimizers[0].ParamGroups.Single().LearningRate = 0.5;
+
+        resync([.. replicas], optimizers: [.. optimizers]);
+
+        Assert.All(optimizers, optimizer => Assert.Equal(0.5, optimizer.ParamGroups.Single().LearningRate));
+        replicas[1].weight.grad = zeros(2, 2);
+        var weight = replicas[1].weight.detach().clone();
+        optimizers[1].step();
+        Same.Trees(weight.add(full(2, 2, 0.9f), alpha: -0.5), replicas[1].weight.detach());
+        replicas[2].weight.grad = zeros(2, 2);
+        optimizers[2].step();
+        Same.Trees(replicas[1].weight.detach() - weight, replicas[2].weight.detach() - weight);
+        var error = Assert.Throws<ArgumentException>(() => resync([.. replicas], optimizers: [.. optimizers.Take(2)]));
+        Assert.Equal("resync: expected 3 optimizers, one per replica, got 2", error.Message);
+    }
+
+    /// <summary>Buffers that are not persistent are those of each replica, under every policy. Spec: R6.4.</summary>
+    [Theory]
+    [InlineData("first")]
+    [InlineData("mean")]
+    [InlineData("each")]
+    public void Buffers_that_are_not_persistent_stay(string policy)
+    {
+        using var scope = NewDisposeScope();
+        var replicas = replicate(new Tied(), [CPU, CPU]);
+        replicas[1].Scratch.fill_(5);
+
+        resync(replicas, policy);
+
+        Assert.Equal([1f, 5f], replicas.Select(replica => replica.Scratch[0].item<float>()));
     }
 
     /// <summary>The state is copied: what replica 0 does later stays with it. Spec: R6.1.</summary>

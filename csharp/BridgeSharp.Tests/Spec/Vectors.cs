@@ -20,7 +20,7 @@ internal static class Vectors
     /// <summary>Dtypes by their names in both languages.</summary>
     public static readonly Dictionary<string, ScalarType> Dtypes = new ScalarType[]
     {
-        uint8, int8, int32, int64, float16, float32, float64, @bool,
+        uint8, int8, int32, int64, float16, bfloat16, float32, float64, @bool,
     }.ToDictionary(Digest.dtype_name);
 
     /// <summary>List the names of a file's cases.</summary>
@@ -82,7 +82,7 @@ internal static class Vectors
         var result = type switch
         {
             ScalarType.Bool => tensor(flat.Select(item => item.GetBoolean()).ToArray()),
-            ScalarType.Float16 or ScalarType.Float32 or ScalarType.Float64 => tensor(flat.Select(Number).ToArray()).to(type),
+            ScalarType.Float16 or ScalarType.BFloat16 or ScalarType.Float32 or ScalarType.Float64 => tensor(flat.Select(Number).ToArray()).to(type),
             _ => tensor(flat.Select(item => item.GetInt64()).ToArray()).to(type),
         };
         var stated = shape?.EnumerateArray().Select(size => size.GetInt64()).ToArray();

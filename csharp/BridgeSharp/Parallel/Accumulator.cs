@@ -5,7 +5,7 @@ using static TorchSharp.torch;
 namespace BridgeSharp.Parallel;
 
 /// <summary>Adds the gradients of several batches to those of one large batch.</summary>
-/// <remarks>Spec: R7.5.</remarks>
+/// <remarks>Gradients of half precision are added in float32 and rounded once. Spec: R7.5.</remarks>
 internal sealed class Accumulator : IDisposable
 {
     private readonly IReadOnlyList<Parameter> parameters;
@@ -42,8 +42,8 @@ internal sealed class Accumulator : IDisposable
         var divisor = mean && total != 0 ? total : 1.0;
         foreach (var (parameter, held) in parameters.Zip(sums))
         {
-            using var gradient = held?.div(divisor);
-            parameter.grad = gradient;
+            using var scope = NewDisposeScope();
+            parameter.grad = held?.div(divisor).to(parameter.dtype);
         }
 
         State = Empty();
@@ -74,7 +74,14 @@ internal sealed class Accumulator : IDisposable
 
     /// <summary>Add a weighted gradient to what is held, as a fresh tensor: an undo keeps the old one.</summary>
     private static Tensor? Plus(Tensor? gradient, double weight, Tensor? held)
-        => gradient is null
-            ? held
-            : (held is null ? gradient * weight : held.add(gradient, alpha: weight)).DetachFromDisposeScope();
+    {
+        if (gradient is null)
+        {
+            return held;
+        }
+
+        using var scope = NewDisposeScope();
+        var wide = bridge.widened(gradient);
+        return (held is null ? wide * weight : bridge.plus(held, wide, weight)).DetachFromDisposeScope();
+    }
 }

@@ -71,6 +71,14 @@ public static partial class bridge
     private static string Signature(IEnumerable<(string Name, Parameter Value)> parameters)
         => Text.Names(parameters.Select(parameter => $"{parameter.Name} {Text.Shape(parameter.Value.shape)}"));
 
+    /// <summary>Add a share of a gradient, as a fresh tensor; a sparse sum becomes dense for a dense one.</summary>
+    internal static Tensor plus(Tensor total, Tensor gradient, double share)
+        => (total.is_sparse && !gradient.is_sparse ? total.to_dense() : total).add(gradient, alpha: share);
+
+    /// <summary>Widen a gradient of half precision, so that its sum is rounded once.</summary>
+    internal static Tensor widened(Tensor gradient)
+        => gradient.dtype is ScalarType.Float16 or ScalarType.BFloat16 ? gradient.to(float32) : gradient;
+
     /// <summary>Turn weights into the factor of each replica.</summary>
     private static double[] Shares(int count, IReadOnlyList<double>? weights, string reduction)
     {
@@ -124,16 +132,12 @@ public static partial class bridge
         {
             if (parameter.grad is { } own)
             {
-                var gradient = Wide(own.to(first.device));
-                total = total is null ? gradient * share : total.add_(gradient, alpha: share);
+                var gradient = widened(own.to(first.device));
+                total = total is null ? gradient * share : plus(total, gradient, share);
                 parameter.grad = null;
             }
         }
 
         first.grad = total?.to(first.dtype);
     }
-
-    /// <summary>Widen a gradient of half precision, so that its sum is rounded once.</summary>
-    private static Tensor Wide(Tensor gradient)
-        => gradient.dtype is ScalarType.Float16 or ScalarType.BFloat16 ? gradient.to(float32) : gradient;
 }

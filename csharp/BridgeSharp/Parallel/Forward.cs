@@ -18,7 +18,14 @@ internal static class Forward
         nn.Module module, Func<object, object, (Tensor, double)> loss, string reduction, object inputs, object targets)
     {
         var (value, count) = loss(Invoke.Call(module, inputs), targets);
-        return (value, reduction == "count" ? count : bridge.batch_size((inputs, targets)));
+        if (reduction != "count")
+        {
+            return (value, bridge.batch_size((inputs, targets)));
+        }
+
+        return count >= 0 && double.IsFinite(count)
+            ? (value, count)
+            : throw new ArgumentException($"Trainer: expected a count that is finite and not negative, got {Text.Number(count)}");
     }
 
     /// <summary>Differentiate the losses of all shards, and return the loss of the whole batch.</summary>
@@ -29,28 +36,33 @@ internal static class Forward
     /// <param name="parts">The loss and count of each shard.</param>
     /// <param name="reduction">How the losses were reduced.</param>
     /// <param name="together">Differentiate their sum, as replicas with connected graphs need.</param>
-    /// <returns>The mean loss over the samples or counts, or with <c>sum</c> the sum.</returns>
-    public static double Backward(IReadOnlyList<(Tensor Loss, double Count)> parts, string reduction, bool together)
+    /// <param name="states">The random states of the replicas, where they draw.</param>
+    /// <returns>The mean loss over the samples or counts, or with <c>sum</c> the sum; and their number.</returns>
+    public static (double Value, double Count) Backward(
+        IReadOnlyList<(Tensor Loss, double Count)> parts, string reduction, bool together, RandomStates? states = null)
     {
-        var counted = parts.Where(part => part.Count != 0).ToList();
-        var total = counted.Sum(part => part.Count);
-        var losses = counted.Select(part => Scaled(part.Loss, part.Count, total, reduction)).ToList();
-        if (together && losses.Count > 0)
+        var total = parts.Sum(part => part.Count);
+        var losses = parts.Select(part => part.Count != 0 ? Scaled(part.Loss, part.Count, total, reduction) : null).ToList();
+        var counted = losses.OfType<Tensor>().ToList();
+        if (together && counted.Count > 0)
         {
-            autograd.backward(losses);
+            autograd.backward(counted);
         }
-        else if (losses.Count > 0)
+        else if (counted.Count > 0)
         {
-            bridge.parallel_apply([.. losses.Select(_ => (Func<Tensor, object?>)Differentiate)], losses, [.. losses.Select(loss => loss.device)]);
+            var runs = losses.ConvertAll(_ => (Func<Tensor?, object?>)Differentiate);
+            bridge.parallel_apply(runs, losses, [.. parts.Select(part => part.Loss.device)], states: states);
         }
 
-        return Whole([.. counted.Select(part => (part.Loss.to(float64).item<double>(), part.Count))], total, reduction);
+        var values = parts.Where(part => part.Count != 0).Select(part => (part.Loss.to(float64).item<double>(), part.Count)).ToList();
+        return (Whole(values, total, reduction), total);
+    }
 
-        static object? Differentiate(Tensor loss)
-        {
-            loss.backward();
-            return null;
-        }
+    /// <summary>Differentiate the loss of a shard, unless it counts nothing.</summary>
+    private static object? Differentiate(Tensor? loss)
+    {
+        loss?.backward();
+        return null;
     }
 
     /// <summary>Put the losses of the shards together to that of the whole batch.</summary>

@@ -68,13 +68,13 @@ public sealed class Group(int count, RandomStates? states = null, bool in_turn =
             values[index] = value;
             Leave(index, Status.Waiting);
             Wait(() => round != number || broken is not null);
-            if (round == number)
+            var (all, arrived) = (results, round != number);
+            Enter(index);
+            if (!arrived)
             {
                 throw new BrokenGroupException($"exchange: expected every replica, but {broken}");
             }
 
-            var all = results;
-            Enter(index);
             return all;
         }
     }
@@ -103,6 +103,7 @@ public sealed class Group(int count, RandomStates? states = null, bool in_turn =
     /// <summary>Wait for the turn, where there are turns, and take up the random state.</summary>
     private void Enter(int index)
     {
+        status[index] = Status.Ready;
         if (in_turn)
         {
             Wait(() => Next() == index);

@@ -70,11 +70,17 @@ public sealed class RandomStates : IDisposable
         }
     }
 
-    /// <summary>Return the present state of the caller's stream.</summary>
-    internal static Tensor caller() => random.get_rng_state().DetachFromDisposeScope();
+    private static Tensor caller() => random.get_rng_state().DetachFromDisposeScope();
 
     /// <summary>Return the caller's state and those of the replicas, for <see cref="restore"/>.</summary>
     internal Tensor[] snapshot() => [caller(), .. states.Skip(1).Select(state => state.clone().DetachFromDisposeScope())];
+
+    /// <summary>Tell whether anything has drawn since a snapshot.</summary>
+    internal bool moved(Tensor[] snapshot)
+    {
+        using var present = caller();
+        return !states.Skip(1).Prepend(present).Zip(snapshot, (now, then) => now.bytes.SequenceEqual(then.bytes)).All(same => same);
+    }
 
     /// <summary>Go back to a snapshot.</summary>
     internal void restore(Tensor[] snapshot)

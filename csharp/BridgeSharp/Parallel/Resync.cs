@@ -10,7 +10,7 @@ public static partial class bridge
     /// <remarks>
     /// Parameters are always replica 0's. Buffers follow a policy: <c>first</c> takes replica 0's, <c>mean</c> the mean
     /// over the replicas where they are floating point (counters are replica 0's), <c>each</c> leaves every replica its
-    /// own. Spec: R6.1, R6.2, R6.4, R6.5.
+    /// own. Buffers that are not persistent are each replica's own. Spec: R6.1, R6.2, R6.4, R6.5.
     /// </remarks>
     /// <param name="replicas">Modules with the same state.</param>
     /// <param name="buffers"><c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
@@ -63,20 +63,19 @@ public static partial class bridge
     private static void AverageBuffers(IReadOnlyList<nn.Module> replicas)
     {
         using var mode = no_grad();
-        var all = replicas.Select(replica => replica.buffers().ToList()).ToList();
-        for (var i = 0; i < all[0].Count; i++)
+        var states = replicas.Select(StateDict.Of).ToList();
+        foreach (var (name, first) in replicas[0].named_buffers())
         {
-            using var scope = NewDisposeScope();
-            var first = all[0][i];
-            if (!first.is_floating_point())
+            if (!states[0].ContainsKey(name) || !first.is_floating_point())
             {
                 continue;
             }
 
-            var total = first / replicas.Count;
-            foreach (var own in all.Skip(1))
+            using var scope = NewDisposeScope();
+            var total = widened(first) / states.Count;
+            foreach (var state in states.Skip(1))
             {
-                total.add_(own[i].to(first.device), alpha: 1.0 / replicas.Count);
+                total.add_(widened(state[name].to(first.device)), alpha: 1.0 / states.Count);
             }
 
             first.copy_(total);

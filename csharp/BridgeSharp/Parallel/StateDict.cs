@@ -30,8 +30,9 @@ public static class StateDict
     public static void Load(nn.Module module, IReadOnlyDictionary<string, Tensor> source, string prefix = "")
     {
         var own = Of(module);
-        var state = source.ToDictionary(entry => Without(prefix, entry.Key), entry => entry.Value);
-        var faults = Faults(own, state).ToList();
+        var names = source.Keys.Select(name => Without(prefix, name)).ToList();
+        var state = names.Zip(source.Values).GroupBy(pair => pair.First).ToDictionary(group => group.Key, group => group.Last().Second);
+        var faults = Twice(names).Concat(Faults(own, state)).ToList();
         if (faults.Count > 0)
         {
             throw new InvalidOperationException(
@@ -60,6 +61,16 @@ public static class StateDict
         foreach (var (name, child) in module.named_children())
         {
             Collect(child, $"{prefix}{name}.", state);
+        }
+    }
+
+    /// <summary>Describe names that are there with the prefix and without it.</summary>
+    private static IEnumerable<string> Twice(List<string> names)
+    {
+        var twice = names.GroupBy(name => name).Where(group => group.Count() > 1).Select(group => group.Key).ToList();
+        if (twice.Count > 0)
+        {
+            yield return $"Key(s) with and without the prefix in state_dict: {Quoted(twice)}. ";
         }
     }
 

@@ -16,7 +16,7 @@ public interface ISynchronized
 /// <remarks>
 /// So several replicas train as one undivided model does. In evaluation mode, and with one replica, it is PyTorch's
 /// batch normalization bit for bit. The replicas' graphs are connected by the statistics: their losses are
-/// differentiated together, as <see cref="Trainer"/> does. Shapes: <c>(N, C, *)</c> to the same.
+/// differentiated together, as <see cref="Trainer"/> does. Half precision is normalized in float32. Shapes: <c>(N, C, *)</c> to the same.
 /// Spec: R22.1, R22.2, R22.3. Source: torch/nn/modules/batchnorm.py
 /// </remarks>
 public sealed class SyncBatchNorm : NormBase, ISynchronized
@@ -55,8 +55,9 @@ public sealed class SyncBatchNorm : NormBase, ISynchronized
             return nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training: false, 0, eps);
         }
 
-        var sums = Group.exchange((PerChannel(input), input.NumberOfElements / input.size(1)));
-        return sums.Count == 1 ? NormalizeAlone(input) : Normalize(input, sums);
+        var shard = bridge.widened(input);
+        var sums = Group.exchange((PerChannel(shard), input.NumberOfElements / input.size(1)));
+        return sums.Count == 1 ? NormalizeAlone(input) : Normalize(shard, sums).to(input.dtype);
     }
 
     /// <summary>Refuse an input without a dimension of channels.</summary>
@@ -70,17 +71,20 @@ public sealed class SyncBatchNorm : NormBase, ISynchronized
     }
 
     private Tensor NormalizeAlone(Tensor input)
-        => nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training: true, Share(), eps);
+    {
+        if (input.NumberOfElements == input.size(1))
+        {
+            var size = string.Join(", ", input.shape);
+            throw new ArgumentException($"Expected more than 1 value per channel when training, got input size torch.Size([{size}])");
+        }
+
+        return nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training: true, Share(), eps);
+    }
 
     /// <summary>Normalize one shard by the statistics of all, added in replica order.</summary>
     private Tensor Normalize(Tensor shard, IReadOnlyList<(Tensor Part, long Number)> sums)
     {
         var count = sums.Sum(sum => sum.Number);
-        if (count == 1)
-        {
-            throw new ArgumentException($"SyncBatchNorm: expected more than 1 value per channel, got {count}");
-        }
-
         long[] shape = [1, -1, .. Enumerable.Repeat(1L, (int)shard.dim() - 2)];
         var mean = Total(sums.Select(sum => sum.Part), shard.device) / count;
         var centred = shard - mean.view(shape);

@@ -5,53 +5,6 @@ using static TorchSharp.torch;
 
 namespace BridgeSharp;
 
-/// <summary>What a <see cref="Trainer"/> can be told besides its model, optimizer, loss and devices.</summary>
-public sealed record TrainerOptions
-{
-    /// <summary>What the loss is over its samples: <c>"mean"</c>, <c>"sum"</c>, or <c>"count"</c>, a sum to be divided by what it counts: tokens, class weights, unmasked elements.</summary>
-    public string reduction { get; init; } = "mean";
-
-    /// <summary><c>"master"</c> steps replica 0's optimizer and resyncs; <c>"all"</c> steps one optimizer per replica on the same gradients.</summary>
-    public string mode { get; init; } = "master";
-
-    /// <summary>Which buffers the replicas have after a step: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</summary>
-    public string buffers { get; init; } = "first";
-
-    /// <summary>How many batches make one update.</summary>
-    public int accumulate { get; init; } = 1;
-
-    /// <summary>The largest norm of all gradients, after the reduction.</summary>
-    public double? clip_norm { get; init; }
-
-    /// <summary>The largest absolute value of a gradient, after the reduction.</summary>
-    public double? clip_value { get; init; }
-
-    /// <summary>Makes the scheduler of an optimizer; it is stepped once an update.</summary>
-    public Func<optim.Optimizer, optim.lr_scheduler.LRScheduler>? scheduler { get; init; }
-
-    /// <summary>Scales the learning rate for several replicas; without, it stays as it is.</summary>
-    public LinearScaling? scaling { get; init; }
-
-    /// <summary>Refuse an option out of range.</summary>
-    internal TrainerOptions Checked()
-    {
-        Choice("reduction", reduction, "mean", "sum", "count");
-        Choice("mode", mode, "master", "all");
-        Choice("buffers", buffers, "first", "mean", "each");
-        return accumulate >= 1
-            ? this
-            : throw new ArgumentException($"Trainer: expected accumulate of at least 1, got {accumulate}");
-    }
-
-    private static void Choice(string name, string value, params string[] choices)
-    {
-        if (!choices.Contains(value))
-        {
-            throw new ArgumentException($"Trainer: expected {name} {string.Join(", ", choices)}, got {value}");
-        }
-    }
-}
-
 /// <summary>Trains one model on several replicas so that it comes out as on one device.</summary>
 /// <remarks>
 /// Every replica's forward runs once a step, on its own shard; losses are weighted by sample count, so that a mean loss
@@ -159,11 +112,7 @@ public sealed class Trainer : IDisposable
     /// <exception cref="ReplicaException">At least one replica failed.</exception>
     public double step(object inputs, object targets)
     {
-        using var scope = NewDisposeScope();
-        var shards = bridge.scatter((inputs, targets), devices);
-
-        // A model that drew for the first time while its replicas ran at once: undone; now they run in turn.
-        return Step(shards) ?? Step(shards)!.Value;
+        return Train(inputs, targets).Loss;
     }
 
     /// <summary>Update from the batches that wait for more, as at the end of an epoch.</summary>
@@ -188,25 +137,24 @@ public sealed class Trainer : IDisposable
     /// <param name="batches"><c>(inputs, targets)</c> pairs, iterated anew each epoch.</param>
     /// <param name="epochs">How often.</param>
     /// <param name="on_step">Called after each step with its number from 1 and its loss.</param>
-    /// <returns>The mean loss of each epoch over its samples.</returns>
+    /// <returns>The mean loss of each epoch over its samples; of a loss with a sum and a count, over all counts.</returns>
     public IReadOnlyList<double> fit(IEnumerable<(object inputs, object targets)> batches, int epochs = 1, Action<int, double>? on_step = null)
     {
         var history = new List<double>();
         var number = 0;
         for (var epoch = 0; epoch < epochs; epoch++)
         {
-            List<double> losses = [];
-            List<double> counts = [];
+            List<(double Value, double Count)> wholes = [];
             foreach (var (inputs, targets) in batches)
             {
-                losses.Add(step(inputs, targets));
-                counts.Add(bridge.batch_size((inputs, targets)));
+                var (loss, count) = Train(inputs, targets);
+                wholes.Add((options.reduction == "sum" ? loss / count : loss, count));
                 number++;
-                on_step?.Invoke(number, losses[^1]);
+                on_step?.Invoke(number, loss);
             }
 
             flush();
-            history.Add(Mean(losses, counts));
+            history.Add(Evaluation.Mean(wholes));
         }
 
         return history;
@@ -216,30 +164,7 @@ public sealed class Trainer : IDisposable
     /// <remarks>Spec: R8.4.</remarks>
     /// <param name="inputs">A tensor <c>(N, *)</c> or a tree; a tuple holds positional arguments.</param>
     /// <returns>The outputs <c>(N, *)</c> on <c>devices[0]</c>.</returns>
-    public object predict(object inputs)
-    {
-        using var scope = NewDisposeScope();
-        var modes = replicas.SelectMany(replica => replica.named_modules().Select(named => named.module).Prepend(replica))
-            .Select(module => (module, module.training)).ToList();
-        try
-        {
-            foreach (var replica in replicas)
-            {
-                replica.eval();
-            }
-
-            using var mode = no_grad();
-            var outputs = bridge.parallel_apply(replicas, bridge.scatter(inputs, devices));
-            return Tree.MoveToOuterScope(bridge.gather(outputs, devices[0]))!;
-        }
-        finally
-        {
-            foreach (var (module, training) in modes)
-            {
-                module.train(training);
-            }
-        }
-    }
+    public object predict(object inputs) => Evaluation.Predict(replicas, devices, inputs);
 
     /// <summary>Average a measure over all samples, in evaluation mode.</summary>
     /// <remarks>Spec: R8.4.</remarks>
@@ -248,19 +173,16 @@ public sealed class Trainer : IDisposable
     /// <returns>The mean over all samples; of a loss with a sum and a count, over all counts.</returns>
     public double evaluate(IEnumerable<(object inputs, object targets)> batches, Func<object, object, Tensor>? measure = null)
     {
-        List<double> values = [];
-        List<double> counts = [];
+        List<(double Value, double Count)> wholes = [];
         foreach (var (inputs, targets) in batches)
         {
             using var scope = NewDisposeScope();
             var outputs = predict(inputs);
-            var (total, count) = measure is null ? counted(outputs, targets) : (measure(outputs, targets), 1);
-            var divided = measure is null && options.reduction == "count";
-            values.Add(total.to(float64).item<double>() / (divided ? count : 1));
-            counts.Add(divided ? count : bridge.batch_size((inputs, targets)));
+            var value = measure is null ? counted(outputs, targets) : (measure(outputs, targets), 1);
+            wholes.Add(Evaluation.Measured(value, bridge.batch_size((inputs, targets)), measure is null ? options.reduction : "mean"));
         }
 
-        return Mean(values, counts);
+        return Evaluation.Mean(wholes);
     }
 
     /// <summary>Return the state of the model (an alias: the tensors are the model's own).</summary>
@@ -294,26 +216,33 @@ public sealed class Trainer : IDisposable
         accumulator.Dispose();
     }
 
-    /// <summary>Train on the shards of one batch, or return null where the model drew unexpectedly.</summary>
-    private double? Step(IReadOnlyList<(object Inputs, object Targets)> shards)
+    /// <summary>Train on one batch, and return its loss with what that is over.</summary>
+    private (double Loss, double Count) Train(object inputs, object targets)
     {
-        using var transaction = Transaction();
-        foreach (var replica in replicas)
-        {
-            replica.zero_grad(set_to_none: true);
-        }
+        using var scope = NewDisposeScope();
+        var shards = bridge.scatter((inputs, targets), devices);
 
-        if (RunForward(shards) is not { } parts)
+        // A model that drew for the first time while its replicas ran at once: undone; now in turn.
+        return Step(shards) ?? Train(inputs, targets);
+    }
+
+    /// <summary>Train on the shards of one batch, or return null where the model drew unexpectedly.</summary>
+    private (double Loss, double Count)? Step(IReadOnlyList<(object Inputs, object Targets)> shards)
+    {
+        var in_turn = drew != false || RandomStates.draws(model);
+        using var transaction = Transaction();
+        var whole = Gradients(shards, in_turn ? states : null);
+        var draws = transaction.Drew();
+        drew = draws || drew == true;
+        if (draws && !in_turn && shards.Count > 1)
         {
             return null;
         }
 
-        var together = parts.Count > 1 && SyncBatchNorm.synchronizes(model);
-        var loss = Forward.Backward(parts, options.reduction, together);
         bridge.average(replicas, reduction: "sum", broadcast: false);
         if (options.accumulate > 1)
         {
-            accumulator.Add(options.reduction == "sum" ? 1 : parts.Sum(part => part.Count));
+            accumulator.Add(options.reduction == "sum" ? 1 : whole.Count);
         }
 
         if (accumulator.State.Batches == 0 || accumulator.State.Batches == options.accumulate)
@@ -322,22 +251,22 @@ public sealed class Trainer : IDisposable
         }
 
         transaction.Commit();
-        return loss;
+        return whole;
     }
 
-    /// <summary>Run the forwards: in turn where the model draws, or until it is seen that it does not.</summary>
-    private IReadOnlyList<(Tensor Loss, double Count)>? RunForward(IReadOnlyList<(object Inputs, object Targets)> shards)
+    /// <summary>Run forwards and backwards: in turn where the model draws, or may.</summary>
+    private (double Loss, double Count) Gradients(IReadOnlyList<(object Inputs, object Targets)> shards, RandomStates? own)
     {
+        foreach (var replica in replicas)
+        {
+            replica.zero_grad(set_to_none: true);
+        }
+
         var passes = replicas.Select(replica => new Func<(object Inputs, object Targets), (Tensor, double)>(
             shard => Forward.Run(replica, counted, options.reduction, shard.Inputs, shard.Targets)));
-        var in_turn = drew != false || RandomStates.draws(model);
-        using var before = RandomStates.caller();
-        var together = SyncBatchNorm.synchronizes(model);
-        var parts = bridge.Apply([.. passes], shards, devices, null, in_turn ? states : null, in_turn, together);
-        using var after = RandomStates.caller();
-        var draws = !before.bytes.SequenceEqual(after.bytes);
-        drew = draws || drew == true;
-        return draws && !in_turn && shards.Count > 1 ? null : parts;
+        var together = shards.Count > 1 && SyncBatchNorm.synchronizes(model);
+        var parts = bridge.Apply([.. passes], shards, devices, null, own, own is not null, together);
+        return Forward.Backward(parts, options.reduction, together, own);
     }
 
     /// <summary>Clip the gradients, step the optimizers and their schedulers.</summary>
@@ -385,13 +314,4 @@ public sealed class Trainer : IDisposable
         => options?.mode != "all"
             ? _ => optimizer
             : throw new ArgumentException("Trainer: expected a function that makes an optimizer, for mode all");
-
-    /// <summary>Average values by count, in order.</summary>
-    private static double Mean(IReadOnlyList<double> values, List<double> counts)
-    {
-        var total = counts.Sum();
-        return total != 0
-            ? values.Zip(counts, (value, count) => value * (count / total)).Sum()
-            : throw new ArgumentException("Trainer: expected at least 1 batch, got 0");
-    }
 }

@@ -1,7 +1,7 @@
-using System.Reflection;
 using TorchSharp;
 using TorchSharp.Modules;
 using static TorchSharp.torch;
+using static TorchSharp.torch.optim.lr_scheduler.impl;
 
 namespace BridgeSharp.Parallel;
 
@@ -13,6 +13,12 @@ namespace BridgeSharp.Parallel;
 /// </remarks>
 internal sealed class Transaction : IDisposable
 {
+    /// <summary>Schedulers that only do arithmetic.</summary>
+    private static readonly HashSet<Type> Schedulers =
+    [
+        typeof(StepLR), typeof(MultiStepLR), typeof(ConstantLR), typeof(LinearLR), typeof(ExponentialLR), typeof(CosineAnnealingLR),
+    ];
+
     private readonly IReadOnlyList<optim.Optimizer> optimizers;
     private readonly IReadOnlyList<optim.lr_scheduler.LRScheduler> schedulers;
     private readonly RandomStates states;
@@ -46,18 +52,23 @@ internal sealed class Transaction : IDisposable
     }
 
     /// <summary>Copy parameters and optimizers, unless nothing in the update can fail half-way.</summary>
-    /// <remarks>BridgeSharp's optimizers only do arithmetic; nothing of that fails for dense gradients.</remarks>
+    /// <remarks>
+    /// That holds for BridgeSharp's optimizers, for dense gradients: they only do arithmetic; and for the schedulers that
+    /// are listed here.
+    /// </remarks>
     public void BeforeUpdate()
     {
-        if (optimizers.All(CannotFail) && schedulers.All(CannotFail))
+        if (optimizers.All(CannotFail) && schedulers.All(scheduler => Schedulers.Contains(scheduler.GetType())))
         {
             return;
         }
 
         values = [.. parameters.Select(parameter => parameter.detach().clone())];
-        updates.AddRange(optimizers.SelectMany(FieldSnapshot.Of));
-        updates.AddRange(schedulers.Select(scheduler => new FieldSnapshot(scheduler)));
+        updates.AddRange(optimizers.Concat<object>(schedulers).Select(item => new FieldSnapshot(item)));
     }
+
+    /// <summary>Tell whether anything has drawn random numbers since the beginning.</summary>
+    public bool Drew() => states.moved(random);
 
     /// <summary>Keep what the step has done.</summary>
     public void Commit() => committed = true;
@@ -84,14 +95,9 @@ internal sealed class Transaction : IDisposable
         accumulator.Restore(accumulated);
         accumulator.Discard(failed);
         using var mode = no_grad();
-        foreach (var (buffer, value) in buffers)
+        foreach (var (tensor, value) in buffers.Concat(parameters.Zip(values, (parameter, value) => ((Tensor)parameter, value))))
         {
-            buffer.copy_(value);
-        }
-
-        foreach (var (parameter, value) in parameters.Zip(values))
-        {
-            parameter.copy_(value);
+            tensor.copy_(value);
         }
 
         foreach (var (parameter, gradient) in parameters.Zip(gradients))
@@ -105,8 +111,4 @@ internal sealed class Transaction : IDisposable
     private static bool CannotFail(optim.Optimizer optimizer)
         => optimizer.GetType().Assembly == typeof(Transaction).Assembly
             && optimizer.parameters().All(parameter => parameter.grad is not { is_sparse: true });
-
-    private static bool CannotFail(optim.lr_scheduler.LRScheduler scheduler)
-        => scheduler.GetType().Assembly == typeof(torch).Assembly
-            && !Array.Exists(scheduler.GetType().GetFields(FieldSnapshot.Own), field => typeof(Delegate).IsAssignableFrom(field.FieldType));
 }

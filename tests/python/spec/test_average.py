@@ -1,5 +1,6 @@
 """Reducing gradients."""
 
+import pytest
 import torch
 from torch import nn
 
@@ -33,7 +34,7 @@ def gradients_of(replica: nn.Module) -> dict[str, torch.Tensor | None]:
 
 @cases("average")
 def test_vectors(case: Case) -> None:
-    """Gradients and refusals are those of the vectors. Spec: R5.1, R5.2, R5.3, R5.4, R5.5, R5.6."""
+    """Gradients and refusals as in vectors. Spec: R5.1, R5.2, R5.3, R5.4, R5.5, R5.6, R5.7."""
     replicas = replicas_of(case)
     given = case.get("weights")
     weights = None if given is None else [number(weight) for weight in given]
@@ -78,6 +79,40 @@ def test_tied_parameter_is_reduced_once() -> None:
         replica[0].weight.grad = torch.tensor([[gradient]])
     average(replicas)
     assert [replica[1].weight.grad.tolist() for replica in replicas] == [[[2.0]], [[2.0]]]
+
+
+def embedding_gradients(replicas: int, *, dtype: torch.dtype = torch.float64) -> list[nn.Embedding]:
+    """Make replicas of an embedding with sparse gradients, of other rows each."""
+    copies = replicate(nn.Embedding(5, 2, sparse=True).to(dtype), ["cpu"] * replicas)
+    for index, replica in enumerate(copies):
+        replica(torch.tensor([index, 4, index])).sum().backward()
+    return copies
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_sparse_gradients_stay_sparse(dtype: torch.dtype) -> None:
+    """The weighted mean of sparse gradients is sparse, on every replica. Spec: R5.7."""
+    replicas = embedding_gradients(3, dtype=dtype)
+    average(replicas, [1, 2, 1])
+    for replica in replicas:
+        grad = replica.weight.grad
+        assert grad is not None
+        assert grad.is_sparse
+        assert grad.dtype == dtype
+        assert grad.to_dense()[:, 0].tolist() == [0.5, 1, 0.5, 0, 1]
+
+
+@pytest.mark.parametrize("dense", [0, 1])
+def test_sparse_and_dense_gradients_add_up_to_a_dense_one(dense: int) -> None:
+    """Where one replica's gradient is dense the sum is, in any order. Spec: R5.7."""
+    replicas = embedding_gradients(2)
+    grad = replicas[dense].weight.grad
+    assert grad is not None
+    replicas[dense].weight.grad = grad.to_dense()
+    average(replicas, reduction="sum")
+    result = replicas[1].weight.grad
+    assert result is not None
+    assert result.to_dense()[:, 0].tolist() == [2, 2, 0, 0, 2]
 
 
 def test_frozen_parameters_are_left_alone() -> None:

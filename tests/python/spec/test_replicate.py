@@ -1,5 +1,8 @@
 """Making replicas."""
 
+from collections.abc import Sequence
+
+import pytest
 import torch
 from torch import nn
 
@@ -31,16 +34,24 @@ class Tied(nn.Module):
 
 @cases("replicate")
 def test_vectors(case: Case) -> None:
-    """Refusals are those of the vectors. Spec: R4.3."""
-    placed = {
-        kind: {
-            name: tensor(value).to("meta" if name in case["meta"] else "cpu")
-            for name, value in case[kind].items()
-        }
-        for kind in ("parameters", "buffers")
-    }
+    """Refusals are those of the vectors. Spec: R4.1, R4.3, R4.9."""
+    model, made = net(case, case["meta"]), case.get("factory")
+    other = net(made) if isinstance(made, dict) else model
     with refusal(case):
-        replicate(Net(**placed), case["devices"])
+        replicate(model, case["devices"], (lambda: other) if made else None)
+
+
+def net(of: Case, meta: Sequence[str] = ()) -> Net:
+    """Make a model of the parameters and buffers of a case."""
+    return Net(
+        **{
+            kind: {
+                name: tensor(value).to("meta" if name in meta else "cpu")
+                for name, value in of[kind].items()
+            }
+            for kind in ("parameters", "buffers")
+        }
+    )
 
 
 def test_replica_0_is_the_model() -> None:
@@ -92,6 +103,14 @@ def test_tied_parameters_stay_tied() -> None:
     """One parameter in two places is one parameter in the copy. Spec: R4.2."""
     copy = replicate(Tied(), ["cpu"] * 2)[1]
     assert copy.first.weight is copy.second.weight
+
+
+def test_buffers_that_are_not_persistent_are_checked() -> None:
+    """A buffer elsewhere is refused, though no state dict has it. Spec: R4.3."""
+    model = nn.Linear(1, 1)
+    model.register_buffer("mask", torch.ones(1, device="meta"), persistent=False)
+    with pytest.raises(ValueError, match="expected mask on cpu, got meta"):
+        replicate(model, ["cpu", "cpu"])
 
 
 def test_hooks_come_along() -> None:

@@ -1,5 +1,6 @@
 """Giving every replica the state of replica 0."""
 
+import pytest
 import torch
 from torch import nn
 
@@ -10,14 +11,19 @@ from tests.python.spec.vectors import Case, assert_same, cases, refusal, tensor
 class Net(nn.Module):
     """A module of one state: parameters, and buffers where they are named."""
 
-    def __init__(self, state: dict[str, list[float]], buffers: list[str]) -> None:
+    def __init__(self, state: dict[str, list[float]], case: Case) -> None:
         """Register the state, in order."""
         super().__init__()
         for name, value in state.items():
-            if name in buffers:
-                self.register_buffer(name, tensor(value))
+            if name in case.get("buffers", []):
+                self.register_buffer(name, tensor(value, dtype_of(name, case)))
             else:
                 self.register_parameter(name, nn.Parameter(tensor(value)))
+
+
+def dtype_of(name: str, case: Case) -> str:
+    """Name the dtype of a buffer."""
+    return "int64" if name in case.get("whole", []) else "float64"
 
 
 class Mixed(nn.Module):
@@ -38,12 +44,13 @@ class Mixed(nn.Module):
 
 @cases("resync")
 def test_vectors(case: Case) -> None:
-    """States and refusals are those of the vectors. Spec: R6.1, R6.2."""
-    replicas = [Net(state, case.get("buffers", [])) for state in case["states"]]
+    """States and refusals are those of the vectors. Spec: R6.1, R6.2, R6.4."""
+    replicas = [Net(state, case) for state in case["states"]]
     with refusal(case):
-        resync(replicas)
+        resync(replicas, case.get("policy", "first"))
         expected = [
-            {name: tensor(value) for name, value in state.items()} for state in case["expected"]
+            {name: tensor(value, dtype_of(name, case)) for name, value in state.items()}
+            for state in case["expected"]
         ]
         assert_same([dict(replica.state_dict()) for replica in replicas], expected)
 
@@ -65,6 +72,35 @@ def test_integer_counters_are_copied() -> None:
     resync(replicas)
     counts = [replica.num_batches_tracked for replica in replicas]
     assert [int(count) for count in counts if count is not None] == [1, 1]
+
+
+def test_optimizers_take_the_first_ones_state() -> None:
+    """Momentum and options are the first one's, in storage of their own. Spec: R6.5."""
+    replicas = replicate(nn.Linear(2, 2), ["cpu"] * 3)
+    optimizers = [torch.optim.SGD(r.parameters(), lr=0.1, momentum=0.9) for r in replicas]
+    replicas[0](torch.ones(1, 2)).sum().backward()
+    optimizers[0].step()
+    optimizers[0].param_groups[0]["lr"] = 0.5
+    resync(replicas, optimizers=optimizers)
+    buffers = [
+        optimizer.state[replica.weight]["momentum_buffer"]
+        for optimizer, replica in zip(optimizers, replicas, strict=True)
+    ]
+    assert len({buffer.data_ptr() for buffer in buffers}) == 3
+    assert all(torch.equal(buffer, buffers[0]) for buffer in buffers)
+    assert [optimizer.param_groups[0]["lr"] for optimizer in optimizers] == [0.5] * 3
+    with pytest.raises(ValueError, match=r"^resync: expected 3 optimizers, one per replica, got 2"):
+        resync(replicas, optimizers=optimizers[:2])
+
+
+def test_buffers_that_are_not_persistent_stay() -> None:
+    """They are each replica's own, under every policy. Spec: R6.4."""
+    for policy in ("first", "mean", "each"):
+        replicas = [Mixed(0), Mixed(0)]
+        for number, replica in enumerate(replicas):
+            replica.get_buffer("scratch").fill_(number)
+        resync(replicas, policy)  # type: ignore[arg-type]
+        assert [replica.get_buffer("scratch").item() for replica in replicas] == [0, 1]
 
 
 def test_order_of_a_state() -> None:

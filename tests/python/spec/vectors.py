@@ -98,7 +98,9 @@ def refusal(case: Case, **places: object) -> Iterator[None]:
 
 def bits(tensor: torch.Tensor) -> bytes:
     """Take the bytes of a tensor, in row-major order."""
-    content: bytes = tensor.detach().numpy().tobytes("C")
+    flat = tensor.detach()
+    known = flat.view(torch.int16) if flat.dtype == torch.bfloat16 else flat
+    content: bytes = known.numpy().tobytes("C")
     return content
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tests.spec.generators import data, optimizers, recipes, trainer
+from tests.spec.generators import data, draws, optimizers, recipes, trainer, training
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 
@@ -41,6 +41,8 @@ def main() -> int:
     write("sgd", optimizers.sgd())
     write("adam", optimizers.adam("2.10"))
     write("trainer", trainer.trainer())
+    write("training", training.training())
+    write("draws", draws.draws())
     write("digest", data.digests())
     write("order", data.orders())
     write("family", data.family())

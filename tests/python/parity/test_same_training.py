@@ -24,7 +24,7 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "sgd": {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01},
     "sgd nesterov": {"lr": 0.05, "momentum": 0.5, "nesterov": True},
     "adam": {"lr": 0.001, "weight_decay": 0.01},
-    "adam amsgrad": {"lr": 0.01, "betas": (0.8, 0.99), "amsgrad": True},
+    "adam amsgrad": {"lr": 0.002, "betas": (0.8, 0.99), "amsgrad": True},
 }
 BATCHES = {"even": (12, 12), "uneven": (7, 11), "one sample": (1, 5)}
 

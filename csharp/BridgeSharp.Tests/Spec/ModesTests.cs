@@ -1,0 +1,107 @@
+using TorchSharp;
+using Xunit;
+using static TorchSharp.torch;
+using static TorchSharp.torch.nn.functional;
+
+namespace BridgeSharp.Tests.Spec;
+
+/// <summary>The modes, buffers and schedulers of the trainer, and models with parameters of every kind.</summary>
+[Collection(nameof(Serial))]
+public sealed class ModesTests
+{
+    /// <summary>The rate halves per update, whatever the replicas and the scaling. Spec: R7.6.</summary>
+    [Theory]
+    [InlineData("master")]
+    [InlineData("all")]
+    public void Schedulers_step_once_an_update_and_see_rates_unscaled(string mode)
+    {
+        using var scope = NewDisposeScope();
+        var model = nn.Linear(1, 1);
+        using var trainer = new Trainer(
+            model,
+            parameters => new Optim.SGD(parameters, lr: 0.5),
+            (outputs, targets) => (mse_loss((Tensor)outputs, (Tensor)targets), 1),
+            TrainerTests.Cpus(3),
+            new TrainerOptions { mode = mode, accumulate = 2, scaling = new LinearScaling(3), scheduler = optimizer => optim.lr_scheduler.StepLR(optimizer, 1, 0.5) });
+        for (var i = 0; i < 6; i++)
+        {
+            trainer.step(ones(3, 1), ones(3, 1));
+        }
+
+        Assert.Equal(3, trainer.updates);
+        Assert.Equal(mode == "all" ? 3 : 1, trainer.schedulers.Count);
+        Assert.All(trainer.optimizers, optimizer => Assert.Equal(0.0625, optimizer.ParamGroups.Single().LearningRate));
+    }
+
+    /// <summary>Parameters and gradients are equal bit for bit, in storage of their own. Spec: R7.3.</summary>
+    [Fact]
+    public void Mode_all_keeps_replicas_equal_and_apart()
+    {
+        using var scope = NewDisposeScope();
+        random.manual_seed(0);
+        var model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).to(float64);
+        using var trainer = new Trainer(
+            model, parameters => new Optim.Adam(parameters), (outputs, targets) => (mse_loss((Tensor)outputs, (Tensor)targets), 1), TrainerTests.Cpus(3), new TrainerOptions { mode = "all" });
+        foreach (var size in new[] { 9, 6, 8, 12 })
+        {
+            trainer.step(randn(size, 3, dtype: float64), randn(size, 2, dtype: float64));
+        }
+
+        var tensors = trainer.replicas.Select(replica => StateDict.Of(replica).Values.Concat(replica.parameters().Select(parameter => parameter.grad!)).ToList()).ToList();
+        for (var i = 0; i < tensors[0].Count; i++)
+        {
+            Same.Trees(tensors[0][i], tensors[1][i]);
+            Same.Trees(tensors[0][i], tensors[2][i]);
+        }
+
+        foreach (var tensor in tensors[1])
+        {
+            tensor.detach().zero_();
+        }
+
+        Assert.All(tensors[0].Zip(tensors[2]), pair => Same.Trees(pair.First, pair.Second));
+        Assert.NotEqual(0, tensors[0][0].abs().max().item<double>());
+    }
+
+    /// <summary>After a step replicas have the statistics that the policy says. Spec: R6.4, R7.1, R7.3.</summary>
+    [Theory]
+    [InlineData("master", "first", 1.0, 1.0)]
+    [InlineData("master", "mean", 2.0, 2.0)]
+    [InlineData("master", "each", 1.0, 3.0)]
+    [InlineData("all", "first", 1.0, 1.0)]
+    [InlineData("all", "mean", 2.0, 2.0)]
+    [InlineData("all", "each", 1.0, 3.0)]
+    public void Buffers_follow_their_policy(string mode, string buffers, double first, double second)
+    {
+        using var scope = NewDisposeScope();
+        var model = nn.BatchNorm1d(1, momentum: 1).to(float64);
+        using var trainer = new Trainer(
+            model, parameters => new Optim.SGD(parameters, lr: 0), (outputs, _) => (((Tensor)outputs).sum(), 1), TrainerTests.Cpus(2), new TrainerOptions { mode = mode, buffers = buffers });
+        trainer.step(tensor(new double[] { 0, 2, 2, 4 }).unsqueeze(1), ones(4));
+        Assert.Equal([first, second], trainer.replicas.Select(replica => StateDict.Of(replica)["running_mean"].item<double>()));
+    }
+
+    /// <summary>They train as in one model: in no step is a gradient made up. Spec: R5.4, R5.7.</summary>
+    [Fact]
+    public void Frozen_and_tied_parameters()
+    {
+        using var scope = NewDisposeScope();
+        var states = new[] { 3, 1 }.Select(replicas =>
+        {
+            random.manual_seed(0);
+            var model = new Tied();
+            model.eval();
+            model.First.bias!.requires_grad_(false);
+            using var trainer = new Trainer(
+                model, new Optim.SGD(model.parameters(), lr: 0.5, weight_decay: 0.1), (outputs, targets) => mse_loss(outputs, targets), TrainerTests.Cpus(replicas));
+            for (var i = 0; i < 3; i++)
+            {
+                trainer.step(eye(3), eye(3));
+            }
+
+            Assert.Null(model.First.bias!.grad);
+            return model.parameters().Select(parameter => parameter.detach().clone()).ToList();
+        }).ToList();
+        Assert.All(states[0].Zip(states[1]), pair => Same.Within(pair.Second, pair.First, 1e-6));
+    }
+}

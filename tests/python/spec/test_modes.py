@@ -1,0 +1,92 @@
+"""The trainer's modes, buffers and schedulers, and models with parameters of every kind."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.optim import lr_scheduler
+
+from bridge import LinearScaling, Trainer
+
+CPU = "cpu"
+
+
+@pytest.mark.parametrize("mode", ["master", "all"])
+def test_schedulers_step_once_an_update_and_see_rates_unscaled(mode: Any) -> None:  # noqa: ANN401 - a literal
+    """The rate halves per update, whatever the replicas and the scaling. Spec: R7.6."""
+    model = nn.Linear(1, 1)
+    trainer = Trainer(
+        model, lambda parameters: torch.optim.SGD(parameters, lr=0.5), functional.mse_loss,
+        [CPU] * 3, mode=mode, accumulate=2, scaling=LinearScaling(3.0),
+        scheduler=lambda optimizer: lr_scheduler.StepLR(optimizer, 1, 0.5),
+    )  # fmt: skip
+    for _ in range(6):
+        trainer.step(torch.ones(3, 1), torch.ones(3, 1))
+    assert trainer.updates == 3
+    assert [o.param_groups[0]["lr"] for o in trainer.optimizers] == [0.0625] * len(
+        trainer.optimizers
+    )
+
+
+def test_mode_all_keeps_replicas_equal_and_apart() -> None:
+    """Parameters and optimizers are equal bit for bit, in storage of their own. Spec: R7.3."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).double()
+    trainer = Trainer(model, torch.optim.Adam, functional.mse_loss, [CPU] * 3, mode="all")
+    for size in (9, 6, 8, 12):
+        trainer.step(torch.randn(size, 3).double(), torch.randn(size, 2).double())
+    tensors = [
+        [*replica.parameters(), *replica.buffers(), *(p.grad for p in replica.parameters())]
+        + [own.state[p][key] for p in replica.parameters() for key in ("exp_avg", "exp_avg_sq")]
+        for replica, own in zip(trainer.replicas, trainer.optimizers, strict=True)
+    ]
+    for same in zip(*tensors, strict=True):
+        assert len({value.data_ptr() for value in same}) == 3
+        assert all(torch.equal(value, same[0]) for value in same)
+
+
+@pytest.mark.parametrize(
+    ("buffers", "expected"), [("first", [1, 1]), ("mean", [2, 2]), ("each", [1, 3])]
+)
+@pytest.mark.parametrize("mode", ["master", "all"])
+def test_buffers_follow_their_policy(buffers: Any, mode: Any, expected: list[float]) -> None:  # noqa: ANN401
+    """After a step replicas have the statistics that the policy says. Spec: R6.4, R7.1, R7.3."""
+    model = nn.BatchNorm1d(1, momentum=1.0).double()
+    trainer = Trainer(
+        model, lambda parameters: torch.optim.SGD(parameters, lr=0.0),
+        lambda outputs, _: outputs.sum(), [CPU] * 2, mode=mode, buffers=buffers,
+    )  # fmt: skip
+    inputs = torch.tensor([[0.0], [2.0], [2.0], [4.0]]).double()
+    trainer.step(inputs, inputs)
+    assert [r.get_buffer("running_mean").item() for r in trainer.replicas] == expected
+
+
+def test_frozen_tied_and_unused_parameters() -> None:
+    """They train as in one model: in no step is a gradient made up. Spec: R5.4, R5.7."""
+
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.unused = (nn.Linear(2, 2) for _ in range(3))
+            self.second.weight = self.first.weight
+            self.first.bias.requires_grad_(False)  # noqa: FBT003 - torch's name differs by version
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            outputs: torch.Tensor = self.second(self.first(x).tanh())
+            return outputs
+
+    torch.manual_seed(0)
+    models = [Odd().double() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    inputs = torch.randn(5, 2).double()
+    for model, count in zip(models, (3, 1), strict=True):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5, weight_decay=0.1)
+        trainer = Trainer(model, optimizer, functional.mse_loss, [CPU] * count)
+        for _ in range(3):
+            trainer.step(inputs, inputs)
+        assert model.first.bias.grad is None
+        assert model.unused.weight.grad is None
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert float((one - other).abs().max()) <= 1e-12
