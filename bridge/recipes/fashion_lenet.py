@@ -2,12 +2,13 @@
 
 import time
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 
 import torch
 from torch.nn import functional
 
-from bridge.data import FashionMnist, order
+from bridge.data import FashionMnist, Loader
 from bridge.models import LeNet
 from bridge.optim import create
 from bridge.parallel import Trainer
@@ -58,12 +59,13 @@ class FashionLeNet:
         optimizer = create(options.optimizer, model.parameters(), **options.optimizer_options)
         self.trainer = Trainer(model, optimizer, functional.cross_entropy, devices)
         self.done = 0
-        self._order = torch.empty(0, dtype=torch.int64)
+        self._loader = Loader(self.train, options.batch, seed=options.seed)
+        self._batches = chain.from_iterable(repeat(self._loader))
 
     @property
     def steps_per_epoch(self) -> int:
         """Count the steps of an epoch; the last may have a smaller batch."""
-        return -(-len(self.train) // self.options.batch)
+        return len(self._loader)
 
     @property
     def planned_steps(self) -> int:
@@ -74,11 +76,7 @@ class FashionLeNet:
     def step(self) -> StepResult:
         """Train on the next batch."""
         start = time.perf_counter()
-        epoch, position = divmod(self.done, self.steps_per_epoch)
-        if position == 0:
-            self._order = order(len(self.train), self.options.seed, epoch)
-        first = position * self.options.batch
-        images, labels = self.train.batch(self._order[first : first + self.options.batch])
+        images, labels = next(self._batches)
         loss = self.trainer.step(images, labels)
         seconds = time.perf_counter() - start
         self.done += 1

@@ -26,7 +26,8 @@ public sealed class FashionLeNet : IDisposable
     private readonly FashionMnist train, test;
     private readonly LeNet model;
     private readonly optim.Optimizer optimizer;
-    private Tensor samples = empty(0, dtype: int64);
+    private readonly Loader<(Tensor images, Tensor labels)> loader;
+    private readonly IEnumerator<(Tensor images, Tensor labels)> batches;
     private long done;
 
     /// <summary>Read the data, seed and build the model, and replicate it.</summary>
@@ -44,13 +45,15 @@ public sealed class FashionLeNet : IDisposable
         model = new LeNet().to(devices[0], options.scalar_type);
         optimizer = Optimizers.create(options.optimizer, model.parameters(), options.optimizer_options, options.reference);
         trainer = new Trainer(model, optimizer, (outputs, targets) => nn.functional.cross_entropy(outputs, targets), devices);
+        loader = new Loader<(Tensor images, Tensor labels)>(train, options.batch, seed: options.seed);
+        batches = Enumerable.Repeat(loader, int.MaxValue).SelectMany(epoch => epoch).GetEnumerator();
     }
 
     /// <summary>The trainer of the model.</summary>
     public Trainer trainer { get; }
 
     /// <summary>Count the steps of an epoch; the last may have a smaller batch.</summary>
-    public long steps_per_epoch => (train.Count + options.batch - 1) / options.batch;
+    public long steps_per_epoch => loader.Count;
 
     /// <summary>Count the steps of the whole job.</summary>
     public long planned_steps => Math.Min(options.epochs * steps_per_epoch, options.steps ?? long.MaxValue);
@@ -61,15 +64,8 @@ public sealed class FashionLeNet : IDisposable
     {
         var start = Stopwatch.GetTimestamp();
         using var scope = NewDisposeScope();
-        var (epoch, position) = Math.DivRem(done, steps_per_epoch);
-        if (position == 0)
-        {
-            samples.Dispose();
-            samples = Order.order(train.Count, options.seed, epoch).DetachFromDisposeScope();
-        }
-
-        var first = position * options.batch;
-        var (images, labels) = train.batch(samples.narrow(0, first, Math.Min(options.batch, train.Count - first)));
+        batches.MoveNext();
+        var (images, labels) = batches.Current;
         var loss = trainer.step(images, labels);
         var seconds = Stopwatch.GetElapsedTime(start).TotalSeconds;
         done++;
@@ -105,10 +101,10 @@ public sealed class FashionLeNet : IDisposable
     /// <summary>Dispose the data, the trainer and the model.</summary>
     public void Dispose()
     {
+        batches.Dispose();
         trainer.Dispose();
         optimizer.Dispose();
         model.Dispose();
-        samples.Dispose();
         test.Dispose();
         train.Dispose();
     }

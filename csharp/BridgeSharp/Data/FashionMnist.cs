@@ -5,7 +5,7 @@ namespace BridgeSharp.Data;
 
 /// <summary>One split of Fashion-MNIST, normalized as it is read out.</summary>
 /// <remarks>Spec: R10.3, R10.4.</remarks>
-public sealed class FashionMnist : IDisposable
+public sealed class FashionMnist : IDataset, IDisposable
 {
     private const string DebianFolder = "/usr/share/datasets/fashion-mnist";
     private const double Mean = 0.2860, Deviation = 0.3530;
@@ -46,6 +46,9 @@ public sealed class FashionMnist : IDisposable
         var points = images[indices].unsqueeze(1).to(int64);
         return scope.MoveToOuter(grey[points], labels[indices]);
     }
+
+    /// <summary>Read samples out, for a loader.</summary>
+    object IDataset.batch(Tensor indices) => batch(indices);
 
     /// <summary>Dispose the tensors.</summary>
     public void Dispose()

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tests.spec.generators import data, draws, optimizers, recipes, trainer, training
+from tests.spec.generators import data, draws, loader, optimizers, recipes, trainer, training
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 
@@ -45,6 +45,7 @@ def main() -> int:
     write("draws", draws.draws())
     write("digest", data.digests())
     write("order", data.orders())
+    write("loader", loader.loaders())
     write("family", data.family())
     write("recipe", recipes.recipes())
     return 0
