@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bridge.parallel import (
         BrokenGroupError,
+        ChannelParallelConv2d,
+        ColumnParallelLinear,
         DataParallel,
         Failure,
         LinearScaling,
+        Pipeline,
         RandomStates,
         ReplicaError,
+        RowParallelLinear,
         SyncBatchNorm,
         Trainer,
         average,
@@ -28,18 +32,24 @@ if TYPE_CHECKING:
         replicate,
         resync,
         scatter,
+        scatter_kwargs,
         step,
+        whole_state,
     )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BrokenGroupError",
+    "ChannelParallelConv2d",
+    "ColumnParallelLinear",
     "DataParallel",
     "Failure",
     "LinearScaling",
+    "Pipeline",
     "RandomStates",
     "ReplicaError",
+    "RowParallelLinear",
     "SyncBatchNorm",
     "Trainer",
     "average",
@@ -53,7 +63,9 @@ __all__ = [
     "replicate",
     "resync",
     "scatter",
+    "scatter_kwargs",
     "step",
+    "whole_state",
 ]
 
 

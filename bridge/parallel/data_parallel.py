@@ -14,7 +14,7 @@ from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.replicate import replicate
 from bridge.parallel.resync import resync
-from bridge.parallel.scatter import scatter
+from bridge.parallel.scatter import scatter_kwargs
 
 
 class DataParallel(nn.Module):
@@ -52,11 +52,12 @@ class DataParallel(nn.Module):
         self._states = RandomStates(self.devices)
         self._anchor = torch.empty(0, requires_grad=True)
 
-    def forward(self, *inputs: Any) -> Any:  # noqa: ANN401 - any tree
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any tree
         """Run the replicas on their shards and gather their outputs.
 
         Args:
             inputs: positional arguments of the module, trees of tensors ``(N, *)``.
+            kwargs: its keyword arguments.
 
         Returns:
             The outputs ``(N, *)`` on ``output_device``.
@@ -67,18 +68,16 @@ class DataParallel(nn.Module):
         """
         replicas = self._replicas[0]
         if not torch.is_grad_enabled():
-            return self._join(self._run(inputs))
-        leaves = [
-            tensor.detach().requires_grad_(tensor.requires_grad) for tensor in tensors(inputs)
-        ]
-        outputs = self._run(with_tensors(inputs, leaves))
-        joined = self._join(outputs)
+            return self._join(self._run(inputs, kwargs))
+        given = tensors((inputs, kwargs))
+        leaves = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in given]
+        joined = self._join(self._run(*with_tensors((inputs, kwargs), leaves)))
         tied: tuple[torch.Tensor, ...] = _Backward.apply(
-            (replicas, leaves, tensors(joined)), self._anchor, *tensors(inputs)
+            (replicas, leaves, tensors(joined)), self._anchor, *given
         )
         return with_tensors(joined, tied)
 
-    def _run(self, inputs: tuple[Any, ...]) -> list[Any]:
+    def _run(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Bring the replicas up to date and run them."""
         replicas = self._replicas[0]
         resync(replicas)
@@ -86,8 +85,8 @@ class DataParallel(nn.Module):
             for own, module in zip(replica.modules(), self.module.modules(), strict=True):
                 own.training = module.training
         states = self._states if draws(self.module) else None
-        shards = scatter(inputs, self.devices, self.dim)
-        return parallel_apply(replicas, shards, devices=self.devices, states=states)
+        shards, named = scatter_kwargs(inputs, kwargs, self.devices, self.dim)
+        return parallel_apply(replicas, shards, named, self.devices, states=states)
 
     def _join(self, outputs: list[Any]) -> Any:  # noqa: ANN401 - any tree
         """Gather the outputs."""

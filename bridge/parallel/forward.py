@@ -7,6 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from bridge.parallel.invoke import call
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates
 from bridge.parallel.scatter import batch_size
@@ -37,8 +38,7 @@ class Forward:
 
     def __call__(self, inputs: object, targets: object) -> Part:
         """Return the loss of a shard, a scalar, and its number of samples or its count."""
-        arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-        value = self._loss(self.module(*arguments), targets)
+        value = self._loss(call(self.module, inputs), targets)
         if self._reduction == "count":
             return _with_count(value)
         if not isinstance(value, torch.Tensor):

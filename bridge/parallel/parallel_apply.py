@@ -13,6 +13,7 @@ from bridge.parallel.devices import device_of
 from bridge.parallel.failure import Failure, ReplicaError
 from bridge.parallel.group import Group, Outcome, outcome_of
 from bridge.parallel.interrupts import held_back
+from bridge.parallel.invoke import call
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.sync_batch_norm import synchronizes
 
@@ -28,10 +29,10 @@ def parallel_apply(  # noqa: PLR0913 - one argument per option
 ) -> list[Any]:
     """Run each replica on its shard and return the results in replica order.
 
-    A shard that is a tuple holds positional arguments; any other shard is the one argument. Fewer
-    shards than replicas leave the last replicas alone. All replicas run to their end; then every
-    failure is reported at once. Modules that draw random numbers run in turn; modules that
-    synchronize run all at once.
+    A shard that is a tuple holds positional arguments, a dict keyword arguments where a key names
+    one of several parameters; any other shard is the one argument. Fewer shards than replicas leave
+    the last replicas alone. All replicas run to their end; then every failure is reported at once.
+    Modules that draw random numbers run in turn; modules that synchronize run all at once.
 
     Args:
         replicas: modules, or functions.
@@ -51,7 +52,7 @@ def parallel_apply(  # noqa: PLR0913 - one argument per option
             no worker.
         ReplicaError: at least one replica failed.
 
-    Spec: R3.1, R3.2, R3.3, R3.4. Source: torch/nn/parallel/parallel_apply.py
+    Spec: R3.1, R3.2, R3.3, R3.4, R3.5. Source: torch/nn/parallel/parallel_apply.py
     """
     if not 0 < len(shards) <= len(replicas):
         message = f"parallel_apply: expected 1 to {len(replicas)} shards, got {len(shards)}"
@@ -126,9 +127,10 @@ def _call(
     grad: bool,
 ) -> object:
     """Call one replica in the caller's grad mode."""
-    arguments = shard if isinstance(shard, tuple) else (shard,)
     with torch.set_grad_enabled(grad), _current(device):
-        return replica(*arguments, **named)
+        if isinstance(replica, nn.Module):
+            return call(replica, shard, named)
+        return replica(*(shard if isinstance(shard, tuple) else (shard,)), **named)
 
 
 def _current(device: torch.device) -> AbstractContextManager[Any]:

@@ -21,16 +21,17 @@ ONE_LANGUAGE = {
     "Bf16Hooks": "Python derives from PyTorch's layers",
     "Bf16Product": "Python has it beside the functions that share it",
     "Bridge": "C# has its verbs in one class, which this file opens",
+    "Containers": "Python's containers take parts of any type",
     "HashedKeys": "copy.deepcopy fills dicts and sets anew",
     "ForwardCalls": "Python's layers have no other forward",
     "Interrupts": "C# ends at Ctrl-C",
-    "Invoke": "Python calls a module with any arguments",
     "NativeClone": "Python's layers keep their options in Python",
     "NativeModule": "Python's layers keep their options in Python",
     "Rebinder": "C# keeps captured variables in objects like others",
     "Sums": "C# adds in order by itself",
     "TrainerOptions": "Python has keyword arguments",
     "Text": "Python's own text of a value",
+    "Typed": "Python's batches have any type",
     "Uncopyable": "copy.deepcopy says what it cannot copy",
 }
 """Files that one language has alone, and why."""
@@ -49,19 +50,14 @@ CSHARP_NAMES = {
 }
 DIFFERENT = {
     "backward": "of a private class in C#",
-    "draws": "a function beside the class in Python",
+    "forward(kwargs)": "TorchSharp's modules have arguments of given types",
     "forward(inputs)": "TorchSharp's modules have arguments of given types",
-    "moved": "internal in C#",
-    "restore": "internal in C#",
-    "snapshot": "internal in C#",
-    "synchronizes": "a function beside the class in Python",
     "Failure": "Python raises, C# throws",
     "create(options)": "C# has no keyword arguments: they come in a dictionary",
     "create(reference)": "Python has the formula of the torch that runs",
     "forward(input)": "TorchSharp's name",
     "forward(x)": "TorchSharp's name is input",
     "gather(device)": "a device is no constant in C#: null is the CPU",
-    "parallel_apply(kwargs)": "C# has no keyword arguments",
     "step": "two overloads, with a sentence each",
 }
 """Members and parameters that differ, and why."""

@@ -27,6 +27,10 @@ internal static class Same
             case IList list:
                 Items(list, Assert.IsAssignableFrom<IList>(actual));
                 break;
+            case Pair pair:
+                var twin = Assert.IsType<Pair>(actual);
+                Trees((pair.x, pair.y), (twin.x, twin.y));
+                break;
             case ITuple tuple:
                 Items(Listed(tuple), Listed(Assert.IsAssignableFrom<ITuple>(actual)));
                 break;

@@ -11,6 +11,8 @@ public sealed class ScatterTests
 {
     public static TheoryData<string> Cases => Vectors.Names("scatter");
 
+    public static TheoryData<string> KwargsCases => Vectors.Names("scatter_kwargs");
+
     /// <summary>Shards and refusals are those of the vectors. Spec: R1.1, R1.2, R1.3, R1.4, R1.5.</summary>
     [Theory]
     [MemberData(nameof(Cases))]
@@ -23,6 +25,23 @@ public sealed class ScatterTests
         {
             var shards = scatter(Vectors.Tree(entry.GetProperty("inputs")), devices, entry.Optional("dim")?.GetInt32() ?? 0);
             Same.Trees(Vectors.Tree(entry.GetProperty("shards")), shards);
+        });
+    }
+
+    /// <summary>Positional and keyword arguments are split into as many shards of both. Spec: R1.7.</summary>
+    [Theory]
+    [MemberData(nameof(KwargsCases))]
+    public void Vectors_of_keyword_arguments_hold(string name)
+    {
+        using var scope = NewDisposeScope();
+        var entry = Vectors.Find("scatter_kwargs", name);
+        var devices = Enumerable.Repeat(CPU, entry.GetProperty("devices").GetInt32()).ToList();
+        Vectors.Check(entry, () =>
+        {
+            var dim = entry.Optional("dim")?.GetInt32() ?? 0;
+            var (shards, kwargs) = scatter_kwargs(Vectors.Tree(entry.GetProperty("inputs"))!, Vectors.Kwargs(entry), devices, dim);
+            Same.Trees(Vectors.Tree(entry.GetProperty("shards")), shards);
+            Same.Trees(Vectors.Tree(entry.GetProperty("named")), kwargs);
         });
     }
 
@@ -54,25 +73,6 @@ public sealed class ScatterTests
         }
     }
 
-    /// <summary>Arrays, lists, dictionaries and tuples of any length keep their type. Spec: R1.2, R1.3.</summary>
-    [Fact]
-    public void Types_stay()
-    {
-        using var scope = NewDisposeScope();
-        var x = tensor(new[] { 1.0, 2.0 });
-        var typed = (new Dictionary<string, Tensor> { ["x"] = x }, new[] { "a", "b" }, new List<int> { 3, 4 });
-        var wide = (x, 1, 2, 3, 4, 5, 6, 7, Tuple.Create(x, "last"));
-
-        var second = scatter(typed, [CPU, CPU])[1];
-        var widest = scatter(wide, [CPU, CPU])[1];
-
-        Assert.Equal(2, second.Item1["x"].item<double>());
-        Assert.Equal(["b"], second.Item2);
-        Assert.Equal([4], second.Item3);
-        Assert.Equal((7, "last"), (widest.Item8, widest.Item9.Item2));
-        Assert.Equal(2, widest.Item9.Item1.item<double>());
-    }
-
     /// <summary>Shards belong to the dispose scope of the caller, and nothing else is left. Spec: R1.1.</summary>
     [Fact]
     public void Shards_belong_to_the_callers_scope()
@@ -86,6 +86,8 @@ public sealed class ScatterTests
             shards = scatter((inputs, inputs), [CPU, CPU]);
             Assert.Equal(before + 4, Tensor.TotalCount);
             Assert.Equal([2, 3], shards[1].Item2.data<double>().ToArray());
+            scatter_kwargs(inputs, new Dictionary<string, object?> { ["mask"] = inputs }, [CPU, CPU]);
+            Assert.Equal(before + 8, Tensor.TotalCount);
         }
 
         Assert.Equal(before, Tensor.TotalCount);

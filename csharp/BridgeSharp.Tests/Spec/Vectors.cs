@@ -57,13 +57,15 @@ internal static class Vectors
             var other => throw new ArgumentException($"vectors: expected nan or inf, got {other}"),
         };
 
-    /// <summary>Read tensors, tuples, dicts, lists and plain values.</summary>
+    /// <summary>Read tensors, tuples, dicts, records, lists and plain values.</summary>
     public static object? Tree(JsonElement value) => value.ValueKind switch
     {
         JsonValueKind.Array => value.EnumerateArray().Select(Tree).ToList(),
         JsonValueKind.Object when value.Optional("tensor") is { } values => Tensor(
             values, value.Optional("dtype")?.GetString() ?? "float64", value.Optional("shape")),
         JsonValueKind.Object when value.Optional("tuple") is { } parts => Tuple([.. parts.EnumerateArray().Select(Tree)]),
+        JsonValueKind.Object when value.Optional("record") is { } parts => new Pair(Tree(parts[0]), Tree(parts[1])),
+        JsonValueKind.Object when value.Optional("pairs") is { } pairs => pairs.EnumerateArray().ToDictionary(pair => Tree(pair[0])!, pair => Tree(pair[1])),
         JsonValueKind.Object => value.Members("dict").ToDictionary(part => part.Name, part => Tree(part.Value)),
         JsonValueKind.Number when value.TryGetInt64(out var whole) => whole,
         JsonValueKind.Number => value.GetDouble(),
@@ -71,6 +73,10 @@ internal static class Vectors
         JsonValueKind.Null => null,
         _ => value.GetBoolean(),
     };
+
+    /// <summary>Read a dict of keyword arguments.</summary>
+    public static Dictionary<string, object?> Kwargs(JsonElement entry)
+        => entry.Members("kwargs").ToDictionary(part => part.Name, part => Tree(part.Value));
 
     /// <summary>Read a tensor.</summary>
     public static Tensor Tensor(JsonElement values, string dtype = "float64", JsonElement? shape = null)
@@ -92,7 +98,7 @@ internal static class Vectors
     /// <summary>Expect the error of a case, where it has one: its type and its whole text.</summary>
     public static void Check(JsonElement entry, Action run, string folder = "")
     {
-        if (entry.Optional("raises") is not { } raises)
+        if ((entry.Optional("raises") ?? entry.Optional("fails")) is not { } raises)
         {
             run();
             return;
@@ -152,3 +158,6 @@ internal static class Vectors
         return [.. document.RootElement.Clone().Items("cases")];
     }
 }
+
+/// <summary>A record of two parts.</summary>
+internal sealed record Pair(object? x, object? y);

@@ -106,7 +106,7 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
         }
 
         var shards = bridge.scatter((object)input, devices, dim);
-        return bridge.parallel_apply([.. replicas], shards, devices, states: RandomStates.draws(module) ? states : null);
+        return bridge.parallel_apply([.. replicas], shards, devices: devices, states: RandomStates.draws(module) ? states : null);
     }
 
     /// <summary>Gather the outputs.</summary>

@@ -21,7 +21,7 @@ internal static class Evaluation
             }
 
             using var mode = no_grad();
-            var outputs = bridge.parallel_apply(replicas, bridge.scatter(inputs, devices), devices);
+            var outputs = bridge.parallel_apply(replicas, bridge.scatter(inputs, devices), devices: devices);
             return Tree.MoveToOuterScope(bridge.gather(outputs, devices[0]))!;
         }
         finally

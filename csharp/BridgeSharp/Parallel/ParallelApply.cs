@@ -8,13 +8,15 @@ public static partial class bridge
 {
     /// <summary>Run each replica on its shard and return the results in replica order.</summary>
     /// <remarks>
-    /// A shard that is a tuple holds positional arguments; any other shard is the one argument. Fewer shards than
-    /// replicas leave the last replicas alone. All replicas run to their end; then every failure is reported at once.
+    /// A shard that is a tuple holds positional arguments, a dictionary keyword arguments where a key names one of several
+    /// parameters; any other shard is the one argument. Fewer shards than replicas leave the last replicas alone. All
+    /// replicas run to their end; then every failure is reported at once.
     /// Modules that draw random numbers run in turn; modules that synchronize run all at once.
-    /// Spec: R3.1, R3.2, R3.3, R3.4. Source: torch/nn/parallel/parallel_apply.py
+    /// Spec: R3.1, R3.2, R3.3, R3.4, R3.5. Source: torch/nn/parallel/parallel_apply.py
     /// </remarks>
     /// <param name="replicas">The modules.</param>
     /// <param name="shards">One per replica that runs.</param>
+    /// <param name="kwargs">Keyword arguments, one dictionary per shard.</param>
     /// <param name="devices">Where each replica runs; by default where its module is.</param>
     /// <param name="workers">
     /// How many replicas run at once, each on a thread of its own; 1 runs them in turn. By default as many as
@@ -25,21 +27,29 @@ public static partial class bridge
     /// stream, one after the other.
     /// </param>
     /// <returns>The results, in replica order.</returns>
-    /// <exception cref="ArgumentException">More shards than replicas, no shard, another count of devices, or no worker.</exception>
+    /// <exception cref="ArgumentException">
+    /// More shards than replicas, no shard, another count of <paramref name="kwargs"/> or devices, or no worker.
+    /// </exception>
     /// <exception cref="ReplicaException">At least one replica failed.</exception>
     public static IReadOnlyList<object> parallel_apply(
         IReadOnlyList<nn.Module> replicas,
         IReadOnlyList<object> shards,
+        IReadOnlyList<IReadOnlyDictionary<string, object?>>? kwargs = null,
         IReadOnlyList<Device>? devices = null,
         int? workers = null,
         RandomStates? states = null)
     {
+        if (kwargs is not null && kwargs.Count != shards.Count)
+        {
+            throw new ArgumentException($"parallel_apply: expected {shards.Count} keyword mappings, got {kwargs.Count}");
+        }
+
         var places = devices ?? [.. replicas.Select(Devices.Of)];
         var in_turn = states is not null || replicas.Any(RandomStates.draws);
         var together = replicas.Any(SyncBatchNorm.synchronizes);
         return Apply([.. replicas.Select(Callable)], shards, places, workers, states, in_turn, together);
 
-        static Func<object, object> Callable(nn.Module replica) => shard => Invoke.Call(replica, shard);
+        Func<object, object> Callable(nn.Module replica, int index) => shard => Invoke.Call(replica, shard, kwargs?[index]);
     }
 
     /// <summary>Run each replica on its shard and return the results in replica order.</summary>

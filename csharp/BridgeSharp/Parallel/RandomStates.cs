@@ -34,7 +34,7 @@ public sealed class RandomStates : IDisposable
     /// <remarks>Those are dropout and RReLU; a module of your own says so with <see cref="IDraws"/>. Spec: R20.3.</remarks>
     /// <param name="module">The module.</param>
     /// <returns>Whether one of its layers draws.</returns>
-    public static bool draws(nn.Module module)
+    internal static bool draws(nn.Module module)
         => module.named_modules().Select(named => named.module).Prepend(module).Any(Draws);
 
     /// <summary>Put the stream of a replica in the place of the caller's.</summary>
@@ -72,18 +72,22 @@ public sealed class RandomStates : IDisposable
 
     private static Tensor caller() => random.get_rng_state().DetachFromDisposeScope();
 
-    /// <summary>Return the caller's state and those of the replicas, for <see cref="restore"/>.</summary>
-    internal Tensor[] snapshot() => [caller(), .. states.Skip(1).Select(state => state.clone().DetachFromDisposeScope())];
+    /// <summary>Return the caller's states and those of the replicas, for <see cref="restore"/>.</summary>
+    /// <returns>The states, the caller's to dispose.</returns>
+    public Tensor[] snapshot() => [caller(), .. states.Skip(1).Select(state => state.clone().DetachFromDisposeScope())];
 
     /// <summary>Tell whether anything has drawn since a snapshot.</summary>
-    internal bool moved(Tensor[] snapshot)
+    /// <param name="snapshot">The states of then.</param>
+    /// <returns>Whether any state is another.</returns>
+    public bool moved(Tensor[] snapshot)
     {
         using var present = caller();
         return !states.Skip(1).Prepend(present).Zip(snapshot, (now, then) => now.bytes.SequenceEqual(then.bytes)).All(same => same);
     }
 
     /// <summary>Go back to a snapshot.</summary>
-    internal void restore(Tensor[] snapshot)
+    /// <param name="snapshot">The states of then.</param>
+    public void restore(Tensor[] snapshot)
     {
         random.set_rng_state(snapshot[0]);
         for (var index = 1; index < states.Length; index++)

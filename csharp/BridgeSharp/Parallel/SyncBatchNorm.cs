@@ -39,7 +39,7 @@ public sealed class SyncBatchNorm : NormBase, ISynchronized
     /// <remarks>Spec: R22.3.</remarks>
     /// <param name="module">The module.</param>
     /// <returns>Whether one of its layers synchronizes.</returns>
-    public static bool synchronizes(nn.Module module)
+    internal static bool synchronizes(nn.Module module)
         => module.named_modules().Select(named => named.module).Prepend(module).Any(layer => layer is ISynchronized { synchronized: true });
 
     /// <summary>Normalize a shard by the statistics of all shards.</summary>

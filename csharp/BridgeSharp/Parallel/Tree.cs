@@ -1,65 +1,18 @@
 using System.Collections;
-using System.Runtime.CompilerServices;
 using TorchSharp;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Parallel;
 
-/// <summary>Nested arguments: tuples, lists, arrays and dictionaries of tensors.</summary>
+/// <summary>Nested arguments: tuples, lists, arrays, dictionaries and records of tensors.</summary>
 internal static class Tree
 {
     /// <summary>List the parts of a container with their paths, or null where the value is a leaf.</summary>
-    public static List<(string Path, object? Value)>? Children(object? value, string path) => value switch
-    {
-        string => null,
-        IDictionary dictionary => [.. dictionary.Keys.Cast<object>().Select(key => ($"{path}[{Quoted(key)}]", dictionary[key]))],
-        ITuple tuple => [.. Enumerable.Range(0, tuple.Length).Select(i => ($"{path}[{i}]", tuple[i]))],
-        IList list => [.. Enumerable.Range(0, list.Count).Select(i => ($"{path}[{i}]", list[i]))],
-        _ => null,
-    };
+    public static IReadOnlyList<Part>? Children(object? value, string path)
+        => Container.Of(value) is { } container ? [.. container.Parts(value!, path)] : null;
 
     /// <summary>Make a container of the same type as <paramref name="value"/> with other parts.</summary>
-    public static object Rebuild(object value, IReadOnlyList<object?> parts)
-    {
-        switch (value)
-        {
-            case IDictionary dictionary:
-                var copy = (IDictionary)Activator.CreateInstance(value.GetType())!;
-                foreach (var (key, part) in dictionary.Keys.Cast<object>().Zip(parts))
-                {
-                    copy.Add(key, part);
-                }
-
-                return copy;
-            case ITuple:
-                return RebuildTuple(value.GetType(), parts);
-            default:
-                return RebuildList((IList)value, parts);
-        }
-    }
-
-    /// <summary>Make a list or array of the same type as <paramref name="list"/> with other items.</summary>
-    public static IList RebuildList(IList list, IReadOnlyList<object?> parts)
-    {
-        if (list is Array array)
-        {
-            var items = Array.CreateInstance(array.GetType().GetElementType()!, parts.Count);
-            for (var i = 0; i < parts.Count; i++)
-            {
-                items.SetValue(parts[i], i);
-            }
-
-            return items;
-        }
-
-        var result = (IList)Activator.CreateInstance(list.GetType())!;
-        foreach (var part in parts)
-        {
-            result.Add(part);
-        }
-
-        return result;
-    }
+    public static object Rebuild(object value, IReadOnlyList<object?> parts) => Container.Of(value)!.Rebuild(value, parts);
 
     /// <summary>Bring every tensor of a tree to a device; other leaves stay as they are.</summary>
     public static object? Move(object? value, Device device)
@@ -91,6 +44,17 @@ internal static class Tree
         return value;
     }
 
+    /// <summary>Tell whether a value is a list of samples.</summary>
+    public static bool IsList(object? value) => Container.Of(value)?.IsList == true;
+
+    /// <summary>Tell whether a value is a dictionary.</summary>
+    public static bool IsDictionary(object? value) => Container.Of(value)?.IsDictionary == true;
+
+    /// <summary>Tell whether a leaf would take the whole batch to every shard: a set, a sequence, an object with tensors.</summary>
+    public static bool HoldsSamples(object? leaf)
+        => leaf is not (null or IConvertible or nn.Module or Size)
+            && (leaf is IEnumerable || Container.Fields(leaf.GetType()).Any(field => field.GetValue(leaf) is Tensor));
+
     /// <summary>Say what a value is, for an error.</summary>
     public static string Describe(object? value) => value switch
     {
@@ -100,24 +64,29 @@ internal static class Tree
         bool => "bool",
         int or long => "int",
         float or double => "float",
-        IDictionary dictionary => $"dict of [{string.Join(", ", dictionary.Keys.Cast<object>().Select(Quoted))}]",
-        ITuple tuple => $"tuple of {tuple.Length}",
-        IList list => $"list of {list.Count}",
-        _ => value.GetType().Name,
+        _ => Describe(value, Container.Of(value)),
     };
 
-    private static string Quoted(object key) => key is string ? $"'{key}'" : $"{key}";
-
-    /// <summary>Tuples of more than seven parts nest the rest in their eighth.</summary>
-    private static object RebuildTuple(Type type, IReadOnlyList<object?> parts)
+    /// <summary>Write a key as Python does.</summary>
+    public static string Quoted(object key) => key switch
     {
-        var arguments = type.GetGenericArguments();
-        if (arguments.Length < 8)
-        {
-            return Activator.CreateInstance(type, [.. parts])!;
-        }
+        string => $"'{key}'",
+        double number => Text.Number(number),
+        _ => $"{key}",
+    };
 
-        var rest = RebuildTuple(arguments[7], [.. parts.Skip(7)]);
-        return Activator.CreateInstance(type, [.. parts.Take(7), rest])!;
+    /// <summary>Name a type, without the number of its parameters.</summary>
+    public static string Name(Type type) => type.Name.Split('`')[0];
+
+    private static string Describe(object value, Container? container)
+    {
+        var parts = container?.Parts(value, "").ToList() ?? [];
+        return container switch
+        {
+            null or RecordContainer => Name(value.GetType()),
+            TupleContainer => $"tuple of {parts.Count}",
+            { IsDictionary: true } => $"dict of [{string.Join(", ", parts.Select(part => Quoted(part.Key)))}]",
+            _ => $"list of {parts.Count}",
+        };
     }
 }

@@ -39,12 +39,13 @@ def failing(*replicas: int) -> list[Callable[[int], int]]:
 
 @cases("parallel_apply")
 def test_vectors(case: Case) -> None:
-    """Results and refusals are those of the vectors. Spec: R3.1, R3.2."""
+    """Results and refusals are those of the vectors. Spec: R3.1, R3.2, R3.5."""
     replicas = [Adder(addend) for addend in case["addends"]]
     shards, workers = tree(case["shards"]), case.get("workers")
     devices = ["cpu"] * case["devices"] if "devices" in case else None
+    kwargs = [tree(named) for named in case["kwargs"]] if "kwargs" in case else None
     with refusal(case):
-        results = parallel_apply(replicas, shards, devices=devices, workers=workers)
+        results = parallel_apply(replicas, shards, kwargs, devices, workers=workers)
         assert_same(results, tree(case["results"]))
 
 
@@ -66,15 +67,6 @@ def test_workers_run_at_once() -> None:
     """With as many workers as replicas all run at the same time. Spec: R3.4."""
     barrier = threading.Barrier(3, timeout=30)
     assert sorted(parallel_apply([barrier.wait] * 3, [()] * 3, workers=3)) == [0, 1, 2]
-
-
-def test_keyword_arguments() -> None:
-    """Each replica has keyword arguments of its own. Spec: R3.1."""
-    named = [{"factor": 2}, {"factor": 3}]
-    results = parallel_apply([Adder(0), Adder(0)], [torch.tensor(1), torch.tensor(1)], named)
-    assert [int(result) for result in results] == [2, 3]
-    with pytest.raises(ValueError, match=r"^parallel_apply: expected 2 keyword mappings, got 1$"):
-        parallel_apply([Adder(0), Adder(0)], [torch.tensor(1), torch.tensor(1)], named[:1])
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -1,28 +1,9 @@
 """Splitting the arguments of a step."""
 
-from collections import OrderedDict, defaultdict
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import torch
 
-from bridge import scatter
+from bridge import scatter, scatter_kwargs
 from tests.python.spec.vectors import Case, assert_same, cases, refusal, tree
-
-
-class Pair(NamedTuple):
-    """A named tuple of tensors."""
-
-    x: torch.Tensor
-    name: str
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A dataclass of tensors."""
-
-    x: torch.Tensor
-    pair: Pair
 
 
 @cases("scatter")
@@ -31,6 +12,17 @@ def test_vectors(case: Case) -> None:
     with refusal(case):
         shards = scatter(tree(case["inputs"]), ["cpu"] * case["devices"], case.get("dim", 0))
         assert_same(shards, tree(case["shards"]))
+
+
+@cases("scatter_kwargs")
+def test_vectors_of_keyword_arguments(case: Case) -> None:
+    """Positional and keyword arguments are split into as many shards of both. Spec: R1.7."""
+    kwargs = {name: tree(part) for name, part in case["kwargs"].items()}
+    devices, dim = ["cpu"] * case["devices"], case.get("dim", 0)
+    with refusal(case):
+        shards, named = scatter_kwargs(tree(case["inputs"]), kwargs, devices, dim)
+        assert_same(shards, tree(case["shards"]))
+        assert_same(named, tree(case["named"]))
 
 
 def test_shards_are_views() -> None:
@@ -48,24 +40,6 @@ def test_sizes_are_those_of_chunk() -> None:
         inputs = torch.arange(count)
         for devices in range(1, 8):
             assert_same(scatter(inputs, ["cpu"] * devices), list(inputs.chunk(devices)))
-
-
-def test_named_tuples_and_dataclasses_keep_their_type() -> None:
-    """Named tuples and dataclasses are split part by part. Spec: R1.2."""
-    inputs = Batch(torch.tensor([1.0, 2.0]), Pair(torch.tensor([3.0, 4.0]), "name"))
-    first, second = scatter(inputs, ["cpu", "cpu"])
-    assert first == Batch(torch.tensor([1.0]), Pair(torch.tensor([3.0]), "name"))
-    assert isinstance(second.pair, Pair)
-    assert second.pair.x.tolist() == [4]
-
-
-def test_dicts_keep_their_type() -> None:
-    """Dicts of a subclass stay of it, with what it holds beside its items. Spec: R1.2."""
-    inputs = defaultdict(torch.Tensor, {"x": torch.tensor([1.0, 2.0])})
-    second = scatter((inputs, OrderedDict(inputs)), ["cpu", "cpu"])[1]
-    assert second[0].default_factory is torch.Tensor
-    assert second[0]["x"].tolist() == [2]
-    assert isinstance(second[1], OrderedDict)
 
 
 def test_gradients_flow_back() -> None:

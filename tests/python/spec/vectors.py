@@ -1,8 +1,9 @@
 """Reads the vectors, whose form tests/spec/vectors/README.md describes."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ Case = dict[str, Any]
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors"
 ERRORS = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError, FileNotFoundError)}
+
+
+@dataclass
+class Pair:
+    """A record of two parts."""
+
+    x: Any
+    y: Any
 
 
 def cases(name: str) -> pytest.MarkDecorator:
@@ -39,16 +48,21 @@ UNFUSED = pytest.mark.skipif(
 
 
 def tree(value: Any) -> Any:  # noqa: ANN401 - any tree
-    """Read tensors, tuples, dicts, lists and plain values."""
+    """Read tensors, tuples, dicts, records, lists and plain values."""
     if isinstance(value, list):
         return [tree(part) for part in value]
     if not isinstance(value, dict):
         return value
     if "tensor" in value:
         return tensor(value["tensor"], value.get("dtype", "float64"), value.get("shape"))
-    if "tuple" in value:
-        return tuple(tree(part) for part in value["tuple"])
-    return {key: tree(part) for key, part in value["dict"].items()}
+    ((form, content),) = value.items()
+    forms: dict[str, Callable[[], Any]] = {
+        "tuple": lambda: tuple(map(tree, content)),
+        "dict": lambda: {key: tree(part) for key, part in content.items()},
+        "pairs": lambda: {tree(key): tree(part) for key, part in content},
+        "record": lambda: Pair(*map(tree, content)),
+    }
+    return forms[form]()
 
 
 def tensor(values: Any, dtype: str = "float64", shape: list[int] | None = None) -> torch.Tensor:  # noqa: ANN401 - lists of any depth
@@ -113,6 +127,8 @@ def assert_same(actual: Any, expected: Any) -> None:  # noqa: ANN401 - any tree
     elif isinstance(expected, dict):
         assert list(actual) == list(expected)
         assert_same(list(actual.values()), list(expected.values()))
+    elif isinstance(expected, Pair):
+        assert_same((actual.x, actual.y), (expected.x, expected.y))
     elif isinstance(expected, tuple | list):
         assert len(actual) == len(expected)
         for one, other in zip(actual, expected, strict=True):
