@@ -86,10 +86,13 @@ def test_stages_hand_tuples_on() -> None:
         def forward(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
             return one * other
 
-    pipeline = Pipeline([Halves(), Product()], [CPU, CPU], 2)
-    assert pipeline(torch.tensor([[2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])).tolist() == [
-        [6.0], [20.0], [42.0]
-    ]  # fmt: skip
+    halves, product = (
+        Pipeline([Halves(), Product()], [CPU, CPU], 2),
+        Pipeline([Product()], [CPU], 2),
+    )
+    pairs = torch.tensor([[2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])
+    assert halves(pairs).flatten().tolist() == [6.0, 20.0, 42.0]
+    assert product(pairs[:, 0], pairs[:, 1]).tolist() == [6.0, 20.0, 42.0]
 
 
 class Picky(nn.Module):

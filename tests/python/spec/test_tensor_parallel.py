@@ -85,20 +85,16 @@ def test_network_is_the_undivided_one(parts: int) -> None:
 
 def test_whole_layer_stays_as_it_is() -> None:
     """Parts are copies, frozen where the whole is, and nothing is drawn. Spec: R24.6."""
-    whole = nn.Linear(4, 6).double()
-    whole.weight.requires_grad = False
-    before, random = copy.deepcopy(whole.state_dict()), torch.get_rng_state()
-    for kind in (ColumnParallelLinear, RowParallelLinear):
+    linear, image = nn.Linear(4, 6).double(), nn.Conv2d(2, 3, 3).double()
+    for kind, whole in zip(KINDS, (linear, copy.deepcopy(linear), image), strict=True):
+        whole.weight.requires_grad = False
+        before, random = copy.deepcopy(whole.state_dict()), torch.get_rng_state()
         layer = kind(whole, ["cpu", "cpu"])
-        assert [p.requires_grad for n, p in layer.named_parameters() if "weight" in n] == [
-            False
-        ] * 2
-        assert all(p.requires_grad for n, p in layer.named_parameters() if "bias" in n)
-        with torch.no_grad():
-            for parameter in layer.parameters():
-                parameter.zero_()
-    assert_same(whole.state_dict(), before)
-    assert torch.equal(torch.get_rng_state(), random)
+        assert torch.equal(torch.get_rng_state(), random)
+        for name, parameter in layer.named_parameters():
+            assert parameter.requires_grad == name.endswith("bias")
+            parameter.detach().zero_()
+        assert_same(whole.state_dict(), before)
 
 
 def test_one_sample_and_more_dimensions() -> None:
