@@ -138,7 +138,9 @@ def bench(
 
 @app.command()
 def example(
-    name: str = typer.Argument(..., help="manual_loop, data_parallel or variable_length."),
+    name: str = typer.Argument(
+        ..., help="manual_loop, from_scratch, data_parallel or variable_length."
+    ),
     steps: int = typer.Option(20, min=1, help="How many steps it trains."),
     replicas: int = typer.Option(2, min=1, help="How many replicas, or parts."),
     seed: int = typer.Option(0, min=0, help="Of the weights and the data."),

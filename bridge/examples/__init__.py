@@ -4,7 +4,7 @@ from importlib import import_module
 
 from bridge.examples.example import Example, Result, Setting
 
-NAMES = ("manual_loop", "data_parallel", "variable_length")
+NAMES = ("manual_loop", "from_scratch", "data_parallel", "variable_length")
 
 
 def find(name: str) -> Example:

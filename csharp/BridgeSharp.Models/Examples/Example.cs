@@ -68,6 +68,7 @@ public static class Catalog
     private static readonly OrderedDictionary<string, Func<Setting, Action<string>, Result>> Known = new()
     {
         ["manual_loop"] = ManualLoop.Run,
+        ["from_scratch"] = FromScratch.Run,
         ["data_parallel"] = DataParallelExample.Run,
         ["variable_length"] = VariableLength.Run,
     };
