@@ -8,7 +8,7 @@ from bridge.data import FashionMnist, Loader
 from bridge.examples.example import Setting
 
 BATCH, TESTED = 64, 1000
-DRAWN, CLASSES, SIDE, NOISE = 3000, 10, 28, 4
+DRAWN, CLASSES, SIDE, SPOT = 3000, 10, 28, 4
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -27,12 +27,13 @@ def read(setting: Setting, say: Callable[[str], None]) -> tuple[FashionMnist | B
 
 
 def drawn(setting: Setting) -> Batch:
-    """Draw images around the centers of their classes."""
+    """Draw images around the patterns of their classes, of spots that outlast the pooling."""
     draw = torch.Generator().manual_seed(setting.seed)
     labels = torch.randint(CLASSES, (DRAWN,), generator=draw)
-    centers = torch.randn(CLASSES, 1, SIDE, SIDE, generator=draw)
+    spots = torch.randn(CLASSES, 1, SIDE // SPOT, SIDE // SPOT, generator=draw)
+    patterns = spots.repeat_interleave(SPOT, 2).repeat_interleave(SPOT, 3)
     noise = torch.randn(DRAWN, 1, SIDE, SIDE, generator=draw)
-    return (centers[labels] + NOISE * noise).to(setting.torch_dtype), labels
+    return (patterns[labels] + noise).to(setting.torch_dtype), labels
 
 
 def batches(data: FashionMnist | Batch, seed: int) -> Iterator[Batch]:

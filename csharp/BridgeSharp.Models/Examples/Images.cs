@@ -7,7 +7,7 @@ namespace BridgeSharp.Models.Examples;
 /// <summary>Images to train and to test: Fashion-MNIST, or drawn ones.</summary>
 internal static class Images
 {
-    private const int Batch = 64, Tested = 1000, Drawn = 3000, Classes = 10, Side = 28, Noise = 4;
+    private const int Batch = 64, Tested = 1000, Drawn = 3000, Classes = 10, Side = 28, Spot = 4;
 
     /// <summary>Read Fashion-MNIST, to train and to test; where it is not here, draw images.</summary>
     public static (object Data, (Tensor Images, Tensor Labels) Test) read(Setting setting, Action<string> say)
@@ -28,15 +28,16 @@ internal static class Images
         }
     }
 
-    /// <summary>Draw images around the centers of their classes.</summary>
+    /// <summary>Draw images around the patterns of their classes, of spots that outlast the pooling.</summary>
     public static (Tensor Images, Tensor Labels) drawn(Setting setting)
     {
         using var scope = NewDisposeScope();
         using var draw = new Generator((ulong)setting.seed);
         var labels = randint(Classes, [Drawn], generator: draw);
-        var centers = randn([Classes, 1, Side, Side], generator: draw);
+        var spots = randn([Classes, 1, Side / Spot, Side / Spot], generator: draw);
+        var patterns = spots.repeat_interleave(Spot, 2).repeat_interleave(Spot, 3);
         var noise = randn([Drawn, 1, Side, Side], generator: draw);
-        return scope.MoveToOuter((centers[labels] + (noise * Noise)).to(setting.scalar_type), labels);
+        return scope.MoveToOuter((patterns[labels] + noise).to(setting.scalar_type), labels);
     }
 
     /// <summary>Yield batches, epoch after epoch; each is disposed when the next one is taken.</summary>
