@@ -1,5 +1,6 @@
 using System.Reflection;
 using TorchSharp;
+using TorchSharp.Modules;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Parallel;
@@ -11,7 +12,14 @@ internal static class Registered
 
     /// <summary>List parameters, then buffers.</summary>
     public static IEnumerable<(string Name, Tensor Tensor)> Tensors(nn.Module module)
-        => module.named_parameters().Select(named => (named.name, (Tensor)named.parameter)).Concat(Buffers(module));
+        => Named(module).Select(named => (named.Name, (Tensor)named.Parameter)).Concat(Buffers(module));
+
+    /// <summary>List parameters with their names, each once: TorchSharp lists a tied one again that came by another reference.</summary>
+    public static IEnumerable<(string Name, Parameter Parameter)> Named(nn.Module module)
+        => module.named_parameters().DistinctBy(named => TensorCopier.Identity(named.parameter));
+
+    /// <summary>List parameters, each once.</summary>
+    public static IEnumerable<Parameter> Parameters(nn.Module module) => Named(module).Select(named => named.Parameter);
 
     /// <summary>List buffers.</summary>
     public static IEnumerable<(string Name, Tensor Tensor)> Buffers(nn.Module module)

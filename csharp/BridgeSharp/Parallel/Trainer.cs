@@ -75,10 +75,10 @@ public sealed class Trainer : IDisposable
         counted = loss;
         replicas = bridge.replicate(model, this.devices);
         var stepped = this.options.mode == "all" ? replicas : replicas.Take(1);
-        optimizers = [.. stepped.Select(replica => optimizer(replica.parameters()))];
+        optimizers = [.. stepped.Select(replica => optimizer(Registered.Parameters(replica)))];
         schedulers = this.options.scheduler is { } scheduler ? [.. optimizers.Select(scheduler)] : [];
         states = new RandomStates(this.devices);
-        accumulator = new Accumulator([.. model.parameters()]);
+        accumulator = new Accumulator([.. Registered.Parameters(model)]);
         ownsOptimizers = true;
     }
 
@@ -277,7 +277,7 @@ public sealed class Trainer : IDisposable
             accumulator.Finish(mean: options.reduction != "sum");
         }
 
-        bridge.clip_gradients(model.parameters().Cast<Parameter>(), options.clip_norm, options.clip_value);
+        bridge.clip_gradients(Registered.Parameters(model), options.clip_norm, options.clip_value);
         transaction.BeforeUpdate();
         var factor = options.scaling?.at(updates) ?? 1;
         var scales = optimizers.Select(own => LinearScaling.Scaled(own, factor)).ToList();

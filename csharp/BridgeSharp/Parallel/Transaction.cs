@@ -45,7 +45,7 @@ internal sealed class Transaction : IDisposable
         this.states = states;
         this.accumulator = accumulator;
         accumulated = accumulator.State;
-        parameters = [.. replicas.SelectMany(replica => replica.parameters())];
+        parameters = [.. replicas.SelectMany(Registered.Parameters)];
         gradients = [.. parameters.Select(parameter => parameter.grad)];
         buffers = [.. replicas.SelectMany(replica => replica.buffers()).Select(buffer => (buffer, buffer.detach().clone()))];
         random = states.snapshot();

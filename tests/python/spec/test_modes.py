@@ -63,6 +63,50 @@ def test_buffers_follow_their_policy(buffers: Any, mode: Any, expected: list[flo
     assert [r.get_buffer("running_mean").item() for r in trainer.replicas] == expected
 
 
+class Language(nn.Module):
+    """Predicts the next of seven words; the output layer has the weight of the embedding."""
+
+    def __init__(self) -> None:
+        """Tie the weights."""
+        super().__init__()
+        self.embedding = nn.Embedding(7, 3)
+        self.output = nn.Linear(3, 7)
+        self.output.weight = self.embedding.weight
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        """Score every word ``(N, 7)`` after a word ``(N,)``."""
+        scores: torch.Tensor = self.output(self.embedding(words))
+        return scores
+
+
+@pytest.mark.parametrize("mode", ["master", "all"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_tied_embedding_trains_as_in_one_model(mode: Any, accumulate: int) -> None:  # noqa: ANN401
+    """Reduced, accumulated, clipped and moved once. Spec: R5.7, R7.4, R7.5, R8.1."""
+    torch.manual_seed(1)
+    models = [Language().double() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+
+    def make(parameters: Any) -> torch.optim.Optimizer:  # noqa: ANN401
+        return torch.optim.SGD(parameters, lr=0.5, momentum=0.9)
+
+    trainer = Trainer(
+        models[0], make, functional.cross_entropy, [CPU] * 2, mode=mode,
+        accumulate=accumulate, clip_norm=0.25,
+    )  # fmt: skip
+    optimizer = make(models[1].parameters())
+    for _ in range(3):
+        words, following = torch.randint(7, (2, 10))
+        for part in range(accumulate):
+            trainer.step(words[part::accumulate], following[part::accumulate])
+        optimizer.zero_grad(set_to_none=True)
+        functional.cross_entropy(models[1](words), following).backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(models[1].parameters(), 0.25)
+        optimizer.step()
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert float((one - other).abs().max()) <= 1e-12
+
+
 def test_frozen_tied_and_unused_parameters() -> None:
     """They train as in one model: in no step is a gradient made up. Spec: R5.4, R5.7."""
 
