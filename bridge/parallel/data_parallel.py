@@ -1,6 +1,6 @@
 """The drop-in module: forward over several replicas, loss outside, backward through gather."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -30,6 +30,7 @@ class DataParallel(nn.Module):
         devices: one per replica.
         output_device: where the outputs are gathered; ``devices[0]`` by default.
         dim: the dimension that counts samples.
+        factory: makes a fresh module, for one that cannot be copied, as in :func:`replicate`.
 
     Spec: R25.1, R25.2, R25.3. Source: torch/nn/parallel/data_parallel.py
     """
@@ -40,6 +41,7 @@ class DataParallel(nn.Module):
         devices: Sequence[str | torch.device],
         output_device: str | torch.device | None = None,
         dim: int = 0,
+        factory: Callable[[], nn.Module] | None = None,
     ) -> None:
         """Replicate the module."""
         super().__init__()
@@ -48,7 +50,7 @@ class DataParallel(nn.Module):
         self.output_device = torch.device(output_device or self.devices[0])
         self.dim = dim
         # A list in a tuple hides the replicas from PyTorch: they are no part of this module.
-        self._replicas = (replicate(module, self.devices),)
+        self._replicas = (replicate(module, self.devices, factory),)
         self._states = RandomStates(self.devices)
         self._anchor = torch.empty(0, requires_grad=True)
 

@@ -29,7 +29,6 @@ ONE_LANGUAGE = {
     "NativeModule": "Python's layers keep their options in Python",
     "Rebinder": "C# keeps captured variables in objects like others",
     "Sums": "C# adds in order by itself",
-    "TrainerOptions": "Python has keyword arguments",
     "Text": "Python's own text of a value",
     "Typed": "Python's batches have any type",
     "Uncopyable": "copy.deepcopy says what it cannot copy",

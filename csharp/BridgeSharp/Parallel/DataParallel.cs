@@ -30,7 +30,8 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
     /// <param name="devices">One per replica.</param>
     /// <param name="output_device">Where the outputs are gathered; <c>devices[0]</c> by default.</param>
     /// <param name="dim">The dimension that counts samples.</param>
-    public DataParallel(nn.Module<T, TResult> module, IReadOnlyList<Device> devices, Device? output_device = null, int dim = 0)
+    /// <param name="factory">Makes a fresh module, for one that cannot be copied, as in <see cref="bridge.replicate"/>.</param>
+    public DataParallel(nn.Module<T, TResult> module, IReadOnlyList<Device> devices, Device? output_device = null, int dim = 0, Func<nn.Module>? factory = null)
         : base("DataParallel")
     {
         Devices.Check("DataParallel", devices);
@@ -38,7 +39,7 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
         this.devices = devices;
         this.output_device = output_device ?? devices[0];
         this.dim = dim;
-        replicas = bridge.replicate<nn.Module>(module, devices);
+        replicas = bridge.replicate<nn.Module>(module, devices, factory);
         states = new RandomStates(devices);
         anchor = [empty(0, requires_grad: true).DetachFromDisposeScope()];
         RegisterComponents();

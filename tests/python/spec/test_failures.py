@@ -143,8 +143,8 @@ def switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Switch]:
     """Give a switch that also breaks the verbs of the trainer, and take the threads' names."""
     own = Switch()
     for module, name, stage in (
-        ("trainer", "average", "average"),
-        ("trainer", "clip_gradients", "clip"),
+        ("trainer_step", "average", "average"),
+        ("trainer_step", "clip_gradients", "clip"),
         ("step", "resync", "resync"),
     ):
         verb = getattr(bridge, name)
