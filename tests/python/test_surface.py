@@ -26,6 +26,7 @@ ONE_LANGUAGE = {
     "ForwardCalls": "Python's layers have no other forward",
     "Interrupts": "C# ends at Ctrl-C",
     "NativeClone": "Python's layers keep their options in Python",
+    "NativeDraws": "Python's layers keep their options in Python",
     "NativeModule": "Python's layers keep their options in Python",
     "Rebinder": "C# keeps captured variables in objects like others",
     "Sums": "C# adds in order by itself",
