@@ -168,7 +168,7 @@ def test_what_draws_is_known_by_its_layers() -> None:
         nn.AlphaDropout(0.1), nn.FeatureAlphaDropout(0.1), nn.RReLU(),
         LSTM(2, 2, num_layers=2, dropout=0.1), nn.MultiheadAttention(2, 1, dropout=0.1),
         nn.Transformer(2, 1, 1, 1, 2), nn.TransformerEncoderLayer(2, 1, 2),
-        nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1, 2), 1),
+        nn.TransformerDecoderLayer(2, 1, 2),
     ]  # fmt: skip
     assert all(draws(nn.Sequential(nn.ReLU(), module)) for module in drawing)
     assert not any(draws(module.eval()) for module in drawing)
