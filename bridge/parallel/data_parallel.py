@@ -8,6 +8,7 @@ from torch import nn
 
 from bridge.parallel.average import average
 from bridge.parallel.devices import as_devices
+from bridge.parallel.flags import follow
 from bridge.parallel.gather import gather
 from bridge.parallel.leaves import tensors, with_tensors
 from bridge.parallel.parallel_apply import parallel_apply
@@ -83,9 +84,7 @@ class DataParallel(nn.Module):
         """Bring the replicas up to date and run them."""
         replicas = self._replicas[0]
         resync(replicas)
-        for replica in replicas[1:]:
-            for own, module in zip(replica.modules(), self.module.modules(), strict=True):
-                own.training = module.training
+        follow(replicas)
         states = self._states if draws(self.module) else None
         shards, named = scatter_kwargs(inputs, kwargs, self.devices, self.dim)
         return parallel_apply(replicas, shards, named, self.devices, states=states)

@@ -144,8 +144,14 @@ class Trainer:
             The mean loss of each epoch over its samples; of a loss with a sum and a count, over
             all counts.
 
+        Raises:
+            ValueError: an epoch without a batch, or a negative number of epochs.
+
         Spec: R8.3
         """
+        if epochs < 0:
+            message = f"Trainer: expected epochs of at least 0, got {epochs}"
+            raise ValueError(message)
         history = []
         number = 0
         for _ in range(epochs):

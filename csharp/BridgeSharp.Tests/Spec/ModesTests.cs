@@ -83,6 +83,41 @@ public sealed class ModesTests
         Assert.Equal([first, second], trainer.replicas.Select(replica => StateDict.Of(replica)["running_mean"].item<double>()));
     }
 
+    /// <summary>A model that is frozen and unfrozen in part on the way trains as one. Spec: R4.11, R8.1.</summary>
+    [Theory]
+    [InlineData("master")]
+    [InlineData("all")]
+    public void Replicas_follow_what_is_frozen_and_in_which_mode(string mode)
+    {
+        using var scope = NewDisposeScope();
+        var states = new[] { 3, 1 }.Select(replicas =>
+        {
+            random.manual_seed(2);
+            var (first, norm, last) = (nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2));
+            var model = nn.Sequential(first, norm, last).to(float64);
+            using var trainer = new Trainer(
+                model, parameters => new Optim.SGD(parameters, lr: 0.5), (outputs, targets) => (mse_loss((Tensor)outputs, (Tensor)targets), 1), TrainerTests.Cpus(replicas), new TrainerOptions { mode = mode });
+            var (inputs, targets) = (randn(7, 3, dtype: float64), randn(7, 2, dtype: float64));
+            foreach (var frozen in new[] { "first", "", "last", "first last" })
+            {
+                norm.eval();
+                foreach (var (name, layer) in new[] { ("first", first), ("last", last) })
+                {
+                    foreach (var parameter in layer.parameters())
+                    {
+                        parameter.requires_grad = !frozen.Contains(name, StringComparison.Ordinal);
+                    }
+                }
+
+                trainer.step(inputs, targets);
+                Assert.Equal((frozen.Contains("first", StringComparison.Ordinal), frozen.Contains("last", StringComparison.Ordinal)), (first.weight.grad is null, last.weight.grad is null));
+            }
+
+            return model.parameters().Select(parameter => parameter.detach().clone()).ToList();
+        }).ToList();
+        Assert.All(states[0].Zip(states[1]), pair => Same.Within(pair.Second, pair.First, 1e-12));
+    }
+
     /// <summary>Reduced, accumulated, clipped and moved once. Spec: R5.7, R7.4, R7.5, R8.1.</summary>
     [Theory]
     [InlineData("master", 1)]

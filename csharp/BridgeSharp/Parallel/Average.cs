@@ -132,7 +132,8 @@ public static partial class bridge
         {
             if (parameter.grad is { } own)
             {
-                var gradient = widened(own.to(first.device));
+                // That of weight 0 may be NaN: that of a mean over nothing.
+                var gradient = widened(share == 0 ? zeros_like(own) : own).to(first.device);
                 total = total is null ? gradient * share : plus(total, gradient, share);
                 parameter.grad = null;
             }

@@ -1,6 +1,7 @@
 using System.Reflection;
 using TorchSharp;
 using TorchSharp.Modules;
+using TorchSharp.Utils;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Parallel;
@@ -23,11 +24,18 @@ internal static class Registered
 
     /// <summary>List buffers.</summary>
     public static IEnumerable<(string Name, Tensor Tensor)> Buffers(nn.Module module)
-        => Modules(module).SelectMany(named => Own(named.Module).Select(buffer => (named.Prefix + buffer.Name, buffer.Tensor)));
+        => NamedModules(module).SelectMany(named => Own(named.Module).Select(buffer => (named.Prefix + buffer.Name, buffer.Tensor)));
 
-    private static IEnumerable<(string Prefix, nn.Module Module)> Modules(nn.Module module)
+    /// <summary>List a module and those in it.</summary>
+    public static IEnumerable<nn.Module> Modules(nn.Module module) => NamedModules(module).Select(named => named.Module);
+
+    /// <summary>Take the place where a module registers its own buffers.</summary>
+    public static OrderedDict<string, (Tensor Tensor, bool Persistent)> Place(nn.Module module)
+        => (OrderedDict<string, (Tensor, bool)>)OwnBuffers.GetValue(module)!;
+
+    private static IEnumerable<(string Prefix, nn.Module Module)> NamedModules(nn.Module module)
         => module.named_modules().Select(named => ($"{named.name}.", named.module)).Prepend(("", module));
 
     private static IEnumerable<(string Name, Tensor Tensor)> Own(nn.Module module)
-        => ((IEnumerable<(string Name, (Tensor Tensor, bool))>)OwnBuffers.GetValue(module)!).Select(buffer => (buffer.Name, buffer.Item2.Tensor));
+        => ((IEnumerable<(string Name, (Tensor Tensor, bool))>)Place(module)).Select(buffer => (buffer.Name, buffer.Item2.Tensor));
 }

@@ -117,8 +117,14 @@ public sealed class Trainer : IDisposable
     /// <param name="epochs">How often.</param>
     /// <param name="on_step">Called after each step with its number from 1 and its loss.</param>
     /// <returns>The mean loss of each epoch over its samples; of a loss with a sum and a count, over all counts.</returns>
+    /// <exception cref="ArgumentException">An epoch without a batch, or a negative number of epochs.</exception>
     public IReadOnlyList<double> fit(IEnumerable<(object inputs, object targets)> batches, int epochs = 1, Action<int, double>? on_step = null)
     {
+        if (epochs < 0)
+        {
+            throw new ArgumentException($"Trainer: expected epochs of at least 0, got {epochs}");
+        }
+
         var history = new List<double>();
         var number = 0;
         for (var epoch = 0; epoch < epochs; epoch++)

@@ -291,6 +291,23 @@ def test_every_failing_replica_is_named(switch: Switch, stage: str) -> None:
     assert "in pull" in str(caught.value)
 
 
+def test_a_joint_backward_names_the_replicas_that_took_part(switch: Switch) -> None:
+    """One backward runs over the losses of synchronized replicas. Spec: R3.3, R21.2, R22.1."""
+    trainer = trainer_of(switch, 3, norm=SyncBatchNorm)
+    trainer.step(*batch_of(9))
+    before = all_of(trainer)
+    switch.stage = "backward"
+    with pytest.raises(ReplicaError) as caught:
+        trainer.step(*batch_of(9, 4))
+    assert [failure.replica for failure in caught.value.failures] == [0, 1, 2]
+    head = (
+        "backward: replicas 0, 1, 2 failed together, as one backward runs over their losses: Broken"
+    )
+    assert str(caught.value).startswith(head)
+    assert str(caught.value).count("in pull") == 1
+    assert equal(before, all_of(trainer))
+
+
 def test_a_backward_is_named_by_its_replica_where_others_count_nothing() -> None:
     """The index is the replica's, not that among those which count. Spec: R3.3, R8.6."""
     model = nn.Linear(1, 1)

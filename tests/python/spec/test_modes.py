@@ -1,5 +1,6 @@
 """The trainer's modes, buffers and schedulers, and models with parameters of every kind."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -62,6 +63,32 @@ def test_buffers_follow_their_policy(buffers: Any, mode: Any, expected: list[flo
     inputs = torch.tensor([[0.0], [2.0], [2.0], [4.0]]).double()
     trainer.step(inputs, inputs)
     assert [r.get_buffer("running_mean").item() for r in trainer.replicas] == expected
+
+
+@pytest.mark.parametrize("mode", ["master", "all"])
+def test_replicas_follow_what_is_frozen_and_in_which_mode(mode: Any) -> None:  # noqa: ANN401
+    """A model that is frozen and unfrozen in part on the way trains as one. Spec: R4.11, R8.1."""
+    torch.manual_seed(2)
+    models = [nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).double()]
+    models.append(copy.deepcopy(models[0]))
+    trainers = [
+        Trainer(
+            model, lambda parameters: torch.optim.SGD(parameters, lr=0.5), functional.mse_loss,
+            [CPU] * count, mode=mode,
+        )
+        for model, count in zip(models, (3, 1), strict=True)
+    ]  # fmt: skip
+    inputs, targets = torch.randn(7, 3).double(), torch.randn(7, 2).double()
+    plans: list[list[int]] = [[0], [], [2], [0, 2]]
+    for frozen in plans:
+        for model, trainer in zip(models, trainers, strict=True):
+            model[1].eval()
+            for index in (0, 2):
+                model[index].requires_grad_(index not in frozen)
+            trainer.step(inputs, targets)
+            assert [i for i in (0, 2) if model[i].weight.grad is None] == frozen
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert float((one - other).detach().abs().max()) <= 1e-12
 
 
 class Language(nn.Module):
