@@ -104,7 +104,9 @@ def _reduce(parameters: Sequence[torch.Tensor], shares: Sequence[float]) -> None
     for parameter, share in zip(parameters, shares, strict=True):
         if parameter.grad is None:
             continue
-        gradient = widened(parameter.grad.to(first.device))
+        # That of weight 0 may be NaN: that of a mean over nothing.
+        own = parameter.grad if share else torch.zeros_like(parameter.grad)
+        gradient = widened(own).to(first.device)
         total = gradient * share if total is None else plus(total, gradient, share)
         parameter.grad = None
     first.grad = None if total is None else total.to(first.dtype)

@@ -1,6 +1,6 @@
 """The drop-in module: forward over several replicas, loss outside, backward through gather."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ from torch import nn
 
 from bridge.parallel.average import average
 from bridge.parallel.devices import as_devices
+from bridge.parallel.flags import follow
 from bridge.parallel.gather import gather
 from bridge.parallel.leaves import tensors, with_tensors
 from bridge.parallel.parallel_apply import parallel_apply
@@ -30,6 +31,7 @@ class DataParallel(nn.Module):
         devices: one per replica.
         output_device: where the outputs are gathered; ``devices[0]`` by default.
         dim: the dimension that counts samples.
+        factory: makes a fresh module, for one that cannot be copied, as in :func:`replicate`.
 
     Spec: R25.1, R25.2, R25.3. Source: torch/nn/parallel/data_parallel.py
     """
@@ -40,6 +42,7 @@ class DataParallel(nn.Module):
         devices: Sequence[str | torch.device],
         output_device: str | torch.device | None = None,
         dim: int = 0,
+        factory: Callable[[], nn.Module] | None = None,
     ) -> None:
         """Replicate the module."""
         super().__init__()
@@ -48,7 +51,7 @@ class DataParallel(nn.Module):
         self.output_device = torch.device(output_device or self.devices[0])
         self.dim = dim
         # A list in a tuple hides the replicas from PyTorch: they are no part of this module.
-        self._replicas = (replicate(module, self.devices),)
+        self._replicas = (replicate(module, self.devices, factory),)
         self._states = RandomStates(self.devices)
         self._anchor = torch.empty(0, requires_grad=True)
 
@@ -81,9 +84,7 @@ class DataParallel(nn.Module):
         """Bring the replicas up to date and run them."""
         replicas = self._replicas[0]
         resync(replicas)
-        for replica in replicas[1:]:
-            for own, module in zip(replica.modules(), self.module.modules(), strict=True):
-                own.training = module.training
+        follow(replicas)
         states = self._states if draws(self.module) else None
         shards, named = scatter_kwargs(inputs, kwargs, self.devices, self.dim)
         return parallel_apply(replicas, shards, named, self.devices, states=states)

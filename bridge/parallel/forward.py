@@ -7,6 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from bridge.parallel.failure import Failure, ReplicaError
 from bridge.parallel.invoke import call
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates
@@ -41,10 +42,7 @@ class Forward:
         value = self._loss(call(self.module, inputs), targets)
         if self._reduction == "count":
             return _with_count(value)
-        if not isinstance(value, torch.Tensor):
-            message = f"Trainer: expected the loss to return a tensor, got {type(value).__name__}"
-            raise TypeError(message)
-        return value, batch_size((inputs, targets))
+        return _scalar(value), batch_size((inputs, targets))
 
 
 def _with_count(value: object) -> Part:
@@ -53,11 +51,33 @@ def _with_count(value: object) -> Part:
         kind = type(value).__name__
         message = f"Trainer: expected the loss to return a sum and a count, got {kind}"
         raise TypeError(message)
-    total, count = value[0], float(value[1])
+    total, count = _scalar(value[0]), value[1]
+    if isinstance(count, torch.Tensor) and count.numel() == 1:
+        count = count.item()
+    if not isinstance(count, int | float):
+        got = _written(count)
+        message = f"Trainer: expected the loss to return a count of one number, got {got}"
+        raise TypeError(message)
+    count = float(count)
     if not 0 <= count < float("inf"):
         message = f"Trainer: expected a count that is finite and not negative, got {count}"
         raise ValueError(message)
     return total, count
+
+
+def _scalar(value: object) -> torch.Tensor:
+    """Take a loss, which is one number in a tensor."""
+    if not isinstance(value, torch.Tensor) or value.numel() != 1:
+        message = f"Trainer: expected the loss to return a scalar tensor, got {_written(value)}"
+        raise TypeError(message)
+    return value
+
+
+def _written(value: object) -> str:
+    """Write the shape of a tensor, or the type of another value."""
+    if isinstance(value, torch.Tensor):
+        return f"shape {tuple(value.shape)}"
+    return type(value).__name__
 
 
 def backward(
@@ -85,10 +105,10 @@ def backward(
     """
     total = in_order(count for _, count in parts)
     losses = [_scaled(loss, count, total, reduction) if count else None for loss, count in parts]
-    counted = [loss for loss in losses if loss is not None]
-    if together and counted:
-        torch.autograd.backward(counted)
-    elif counted:
+    counts = any(count for _, count in parts)
+    if together and counts:
+        _differentiate_together(losses)
+    elif counts:
         runs = [partial(_differentiate, loss) for loss in losses]
         places = [loss.device for loss, _ in parts]
         parallel_apply(runs, [()] * len(runs), devices=places, states=states)
@@ -100,6 +120,16 @@ def _differentiate(loss: torch.Tensor | None) -> None:
     """Differentiate the loss of a shard, unless it counts nothing."""
     if loss is not None:
         torch.autograd.backward(loss)
+
+
+def _differentiate_together(losses: Sequence[torch.Tensor | None]) -> None:
+    """Differentiate the sum of all losses; a failure is that of all replicas that count."""
+    counted = [(index, loss) for index, loss in enumerate(losses) if loss is not None]
+    try:
+        torch.autograd.backward([loss for _, loss in counted])
+    except Exception as error:
+        failures = [Failure(index, loss.device, error) for index, loss in counted]
+        raise ReplicaError(failures, len(losses), together=True) from error
 
 
 def _whole(values: Sequence[Whole], total: float, reduction: Reduction) -> float:

@@ -16,6 +16,7 @@ from bridge.parallel.interrupts import held_back
 from bridge.parallel.invoke import call
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.sync_batch_norm import synchronizes
+from bridge.parallel.thread_modes import ThreadModes
 
 
 def parallel_apply(  # noqa: PLR0913 - one argument per option
@@ -70,10 +71,11 @@ def parallel_apply(  # noqa: PLR0913 - one argument per option
     named = kwargs if kwargs is not None else [{}] * len(shards)
     chosen = devices if devices is not None else [_device(replica) for replica in replicas]
     places = [torch.device(device) for device in chosen]
-    grad = torch.is_grad_enabled()
+    modes = ThreadModes()
     calls = zip(replicas, shards, named, places, strict=False)
-    functions = [partial(_call, *call, grad=grad) for call in calls]
+    functions = [partial(_call, *call, modes=modes) for call in calls]
     outcomes = _outcomes(functions, replicas, workers or _default_workers(places), states)
+    modes.end()
     failures = [
         Failure(index, places[index], error)
         for index, (_, error) in enumerate(outcomes)
@@ -124,10 +126,10 @@ def _call(
     named: Mapping[str, Any],
     device: torch.device,
     *,
-    grad: bool,
+    modes: ThreadModes,
 ) -> object:
-    """Call one replica in the caller's grad mode."""
-    with torch.set_grad_enabled(grad), _current(device):
+    """Call one replica in the caller's modes."""
+    with modes.entered(), _current(device):
         if isinstance(replica, nn.Module):
             return call(replica, shard, named)
         return replica(*(shard if isinstance(shard, tuple) else (shard,)), **named)

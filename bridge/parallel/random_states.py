@@ -75,8 +75,8 @@ class RandomStates:
 def draws(module: nn.Module) -> bool:
     """Tell whether a module draws random numbers in its present mode, as far as its layers tell.
 
-    Those are dropout, RReLU, fractional pooling, recurrent layers and attention with dropout; a
-    module of your own says so with an attribute ``draws = True``.
+    Those are dropout, RReLU, fractional pooling, recurrent layers, attention and transformers with
+    dropout; a module of your own says so with an attribute ``draws = True``.
 
     Spec: R20.3
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -57,7 +57,33 @@ def resync(
         kept = {name: own[name] for name, _ in replica.named_buffers() if name in own}
         load_state_dict(replica, {**state, **kept})
     for optimizer in optimizers[1:]:
-        optimizer.load_state_dict(deepcopy(optimizers[0].state_dict()))
+        _copy_optimizer(optimizers[0], optimizer)
+
+
+def _copy_optimizer(source: Optimizer, target: Optimizer) -> None:
+    """Give an optimizer the options and the state of another one, bit for bit."""
+    target.load_state_dict(deepcopy(source.state_dict()))
+    # It has cast tensors of the state to the dtypes of the parameters.
+    for given, own in zip(_parameters(source), _parameters(target), strict=True):
+        if given in source.state:
+            held = deepcopy(source.state[given])
+            target.state[own] = _moved(held, given.device, own.device)
+
+
+def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
+    """List the parameters of an optimizer, group by group."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _moved(value: Any, source: torch.device, target: torch.device) -> Any:  # noqa: ANN401 - any state
+    """Move what is on one device to another; counters on the CPU stay there."""
+    if isinstance(value, torch.Tensor):
+        return value.to(target) if value.device == source else value
+    if isinstance(value, dict):
+        return {key: _moved(part, source, target) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_moved(part, source, target) for part in value]
+    return value
 
 
 def _average_buffers(replicas: Sequence[nn.Module]) -> None:

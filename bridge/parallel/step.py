@@ -26,7 +26,7 @@ def step(
 
     Raises:
         ValueError: no replicas, another number of optimizers, or an optimizer on parameters of
-            another model.
+            another model, or on one twice.
 
     Spec: R7.1, R7.2, R7.3
     """
@@ -51,7 +51,7 @@ def step(
 
 
 def _check(optimizer: Optimizer, replica: nn.Module, index: int) -> None:
-    """Refuse an optimizer whose parameters are not those of its replica."""
+    """Refuse an optimizer whose parameters are not those of its replica, each once."""
     own = {id(parameter) for parameter in replica.parameters()}
     held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     strangers = sum(id(parameter) not in own for parameter in held)
@@ -60,4 +60,9 @@ def _check(optimizer: Optimizer, replica: nn.Module, index: int) -> None:
             f"step: expected an optimizer on the parameters of replica {index}, "
             f"got {strangers} of {len(held)} parameters of another model"
         )
+        raise ValueError(message)
+    again = len(held) - len({id(parameter) for parameter in held})
+    if again:
+        expected = "an optimizer that has every parameter once"
+        message = f"step: expected {expected}, got {again} of {len(held)} again"
         raise ValueError(message)

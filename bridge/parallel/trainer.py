@@ -1,43 +1,21 @@
 """The reference trainer: it only composes the verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from bridge.parallel.accumulator import Accumulator
-from bridge.parallel.average import average, broadcast_gradients
-from bridge.parallel.clip import clip_gradients
 from bridge.parallel.devices import as_devices
 from bridge.parallel.evaluation import Batches, mean, measured, predict
-from bridge.parallel.forward import Forward, Loss, Part, Reduction, Whole, backward
-from bridge.parallel.interrupts import held_back
-from bridge.parallel.linear_scaling import LinearScaling, scaled
-from bridge.parallel.parallel_apply import parallel_apply
-from bridge.parallel.random_states import RandomStates, draws
+from bridge.parallel.forward import Loss, Reduction
+from bridge.parallel.linear_scaling import LinearScaling
 from bridge.parallel.replicate import replicate
 from bridge.parallel.resync import Buffers, resync
-from bridge.parallel.scatter import scatter
 from bridge.parallel.state_dict import load_state_dict
-from bridge.parallel.step import step
-from bridge.parallel.sync_batch_norm import synchronizes
-from bridge.parallel.transaction import Transaction
-
-
-class Scheduler(Protocol):
-    """What the trainer asks of a learning-rate scheduler."""
-
-    def step(self) -> None:
-        """Move on by one update."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return its state."""
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a state."""
+from bridge.parallel.trainer_options import Mode, Scheduler, TrainerOptions
+from bridge.parallel.trainer_step import TrainerStep
 
 
 class Trainer:
@@ -65,6 +43,7 @@ class Trainer:
         clip_value: the largest absolute value of a gradient, after the reduction.
         scheduler: makes the scheduler of an optimizer; it is stepped once an update.
         scaling: scales the learning rate for several replicas; without, it stays as it is.
+        factory: makes a fresh model, for one that cannot be copied, as in :func:`replicate`.
 
     Raises:
         ValueError: an option out of range.
@@ -80,40 +59,45 @@ class Trainer:
         devices: Sequence[str | torch.device] = ("cpu",),
         *,
         reduction: Reduction = "mean",
-        mode: Literal["master", "all"] = "master",
+        mode: Mode = "master",
         buffers: Buffers = "first",
         accumulate: int = 1,
         clip_norm: float | None = None,
         clip_value: float | None = None,
         scheduler: Callable[[Optimizer], Scheduler] | None = None,
         scaling: LinearScaling | None = None,
+        factory: Callable[[], nn.Module] | None = None,
     ) -> None:
         """Replicate the model."""
-        _check_choice("reduction", reduction, ("mean", "sum", "count"))
-        _check_choice("mode", mode, ("master", "all"))
-        _check_choice("buffers", buffers, ("first", "mean", "each"))
-        _check_limits(accumulate, clip_norm=clip_norm, clip_value=clip_value)
+        options = TrainerOptions(
+            reduction, mode, buffers, accumulate, clip_norm, clip_value, scheduler, scaling, factory
+        )
         self.model = model
-        self.loss = loss
         self.devices = as_devices("Trainer", devices)
-        self.replicas = replicate(model, self.devices)
+        self.replicas = replicate(model, self.devices, factory)
         self.optimizers = _optimizers(optimizer, self.replicas, mode)
-        self.schedulers = [scheduler(own) for own in self.optimizers] if scheduler else []
-        self.updates = 0
         self._reduction: Reduction = reduction
-        self._mode = mode
-        self._buffers: Buffers = buffers
-        self._accumulate = accumulate
-        self._clip = (clip_norm, clip_value)
-        self._scaling = scaling
-        self._states = RandomStates(self.devices)
-        self._accumulator = Accumulator(list(model.parameters()))
-        self._drew: bool | None = None
+        self._step = TrainerStep(self.replicas, self.optimizers, loss, self.devices, options)
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        return self._step.loss
 
     @property
     def optimizer(self) -> Optimizer:
         """The optimizer of replica 0."""
         return self.optimizers[0]
+
+    @property
+    def schedulers(self) -> list[Scheduler]:
+        """The schedulers of the optimizers."""
+        return self._step.schedulers
+
+    @property
+    def updates(self) -> int:
+        """How many updates there were."""
+        return self._step.updates
 
     def step(self, inputs: Any, targets: Any) -> float:  # noqa: ANN401 - any tree
         """Train on one batch and return its loss.
@@ -131,8 +115,7 @@ class Trainer:
 
         Spec: R8.1, R8.2, R21.1
         """
-        loss, _ = self._train(inputs, targets)
-        return loss
+        return self._step.train(inputs, targets)[0]
 
     def flush(self) -> bool:
         """Update from the batches that wait for more, as at the end of an epoch.
@@ -142,11 +125,7 @@ class Trainer:
 
         Spec: R7.5
         """
-        if not self._accumulator.batches:
-            return False
-        with self._transaction() as transaction:
-            self._update(transaction)
-        return True
+        return self._step.flush()
 
     def fit(
         self,
@@ -165,14 +144,20 @@ class Trainer:
             The mean loss of each epoch over its samples; of a loss with a sum and a count, over
             all counts.
 
+        Raises:
+            ValueError: an epoch without a batch, or a negative number of epochs.
+
         Spec: R8.3
         """
+        if epochs < 0:
+            message = f"Trainer: expected epochs of at least 0, got {epochs}"
+            raise ValueError(message)
         history = []
         number = 0
         for _ in range(epochs):
             wholes = []
             for inputs, targets in batches:
-                loss, count = self._train(inputs, targets)
+                loss, count = self._step.train(inputs, targets)
                 wholes.append((loss / count if self._reduction == "sum" else loss, count))
                 number += 1
                 if on_step is not None:
@@ -232,65 +217,6 @@ class Trainer:
         load_state_dict(self.model, state, prefix)
         resync(self.replicas)
 
-    def _train(self, inputs: object, targets: object) -> Whole:
-        """Train on one batch, and return its loss with what that is over."""
-        shards = scatter((inputs, targets), self.devices)
-        whole = self._step(shards)
-        # A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return whole or self._train(inputs, targets)
-
-    def _step(self, shards: Sequence[Any]) -> Whole | None:
-        """Train on the shards of one batch, or return None where the model drew unexpectedly."""
-        in_turn = self._drew is not False or draws(self.model)
-        with self._transaction() as transaction:
-            whole = self._gradients(shards, self._states if in_turn else None)
-            drew = transaction.drew()
-            self._drew = drew or bool(self._drew)
-            if drew and not in_turn and len(shards) > 1:
-                transaction.roll_back()
-                return None
-            average(self.replicas, reduction="sum", broadcast=False)
-            if self._accumulate > 1:
-                self._accumulator.add(1.0 if self._reduction == "sum" else whole[1])
-            if self._accumulator.batches in (0, self._accumulate):
-                self._update(transaction)
-        return whole
-
-    def _gradients(self, shards: Sequence[Any], states: RandomStates | None) -> Whole:
-        """Run forwards and backwards: in turn where the model draws, or may."""
-        for replica in self.replicas:
-            replica.zero_grad(set_to_none=True)
-        passes = [Forward(replica, self.loss, self._reduction) for replica in self.replicas]
-        parts: list[Part] = parallel_apply(passes, shards, devices=self.devices, states=states)
-        together = len(parts) > 1 and synchronizes(self.model)
-        return backward(parts, self._reduction, together=together, states=states)
-
-    def _update(self, transaction: Transaction) -> None:
-        """Clip the gradients, step the optimizers and their schedulers."""
-        if self._accumulator.batches:
-            self._accumulator.finish(mean=self._reduction != "sum")
-        clip_gradients(self.model.parameters(), *self._clip)
-        transaction.before_update()
-        factor = 1.0 if self._scaling is None else self._scaling.at(self.updates)
-        with held_back():
-            with ExitStack() as scale:
-                for optimizer in self.optimizers:
-                    scale.enter_context(scaled(optimizer, factor))
-                if self._mode == "master":
-                    step(self.replicas, self.optimizer, self._buffers)
-                else:
-                    broadcast_gradients(self.replicas)
-                    step(self.replicas, self.optimizers, self._buffers)
-            for scheduler in self.schedulers:
-                scheduler.step()
-            self.updates += 1
-            transaction.commit()
-
-    def _transaction(self) -> Transaction:
-        """Keep what a step may change."""
-        items = (self.optimizers, self.schedulers)
-        return Transaction(self.replicas, *items, self._states, self._accumulator)
-
 
 def _optimizers(
     optimizer: Optimizer | Callable[[Iterable[nn.Parameter]], Optimizer],
@@ -305,21 +231,3 @@ def _optimizers(
         return [optimizer]
     count = len(replicas) if mode == "all" else 1
     return [optimizer(replica.parameters()) for replica in replicas[:count]]
-
-
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse an option that is none of the choices."""
-    if value not in choices:
-        message = f"Trainer: expected {name} {', '.join(choices)}, got {value}"
-        raise ValueError(message)
-
-
-def _check_limits(accumulate: int, **limits: float | None) -> None:
-    """Refuse numbers out of range."""
-    if accumulate < 1:
-        message = f"Trainer: expected accumulate of at least 1, got {accumulate}"
-        raise ValueError(message)
-    for name, limit in limits.items():
-        if limit is not None and not limit > 0:
-            message = f"Trainer: expected {name} above 0, got {limit}"
-            raise ValueError(message)

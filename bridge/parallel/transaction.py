@@ -9,6 +9,7 @@ from torch import nn
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, lr_scheduler
 
 from bridge.parallel.accumulator import Accumulator
+from bridge.parallel.buffer_snapshot import BufferSnapshot
 from bridge.parallel.field_snapshot import FieldSnapshot
 from bridge.parallel.random_states import RandomStates
 
@@ -59,11 +60,7 @@ class Transaction:
         self._stateful = [*optimizers, *schedulers]
         self._parameters = [p for replica in replicas for p in replica.parameters()]
         self._gradients = [parameter.grad for parameter in self._parameters]
-        # A forward may change a buffer, or put another tensor in its place.
-        modules = [module for replica in replicas for module in replica.modules()]
-        self._places = [(m._buffers, dict(m._buffers)) for m in modules if m._buffers]  # noqa: SLF001
-        buffers = [buffer for replica in replicas for buffer in replica.buffers()]
-        self._buffers = [(buffer, buffer.detach().clone()) for buffer in buffers]
+        self._buffers = BufferSnapshot(replicas)
         self._random = states.snapshot()
         self._values: list[torch.Tensor] = []
         self._updates: list[FieldSnapshot] = []
@@ -106,12 +103,10 @@ class Transaction:
         """Give everything back."""
         self._states.restore(self._random)
         self._accumulator.state = self._accumulated
-        for place, held in self._places:
-            place.clear()
-            place.update(held)
+        self._buffers.restore()
         with torch.no_grad():
-            for tensor, value in [*self._buffers, *zip(self._parameters, self._values)]:  # noqa: B905 - without values
-                tensor.copy_(value)
+            for parameter, value in zip(self._parameters, self._values):  # noqa: B905 - without values
+                parameter.copy_(value)
         for parameter, gradient in zip(self._parameters, self._gradients, strict=True):
             parameter.grad = gradient
         for update in self._updates:

@@ -64,6 +64,24 @@ public sealed class AverageTests
         Assert.Equal([0, 3, 3], replicas.Select(replica => replica.First.grad!.item<double>()));
     }
 
+    /// <summary>Not even NaN, the gradient of a mean over nothing. Spec: R5.1.</summary>
+    [Theory]
+    [InlineData(0, 1)]
+    [InlineData(1, 0)]
+    public void Nothing_comes_from_a_weight_of_0(int first, int second)
+    {
+        using var scope = NewDisposeScope();
+        var replicas = replicate(new Tied(), [CPU, CPU]);
+        foreach (var (replica, index) in replicas.Zip([first, second]))
+        {
+            replica.First.weight.grad = full_like(replica.First.weight, index == 0 ? 2 : double.NaN);
+        }
+
+        average(replicas, [1 - first, 1 - second]);
+
+        Assert.All(replicas, replica => Assert.Equal(2, replica.First.weight.grad!.max().item<float>()));
+    }
+
     /// <summary>A parameter in two places counts once. Spec: R5.1.</summary>
     [Fact]
     public void Tied_parameter_is_reduced_once()

@@ -84,6 +84,21 @@ public sealed class DataParallelTests
         Assert.True(net.call(ones).equal(ones).all().item<bool>());
     }
 
+    /// <summary>What is frozen later has no gradient, and what is unfrozen has all of it. Spec: R4.11.</summary>
+    [Fact]
+    public void Replicas_follow_what_is_frozen()
+    {
+        using var scope = NewDisposeScope();
+        var module = nn.Linear(2, 1);
+        using var net = new DataParallel<Tensor, Tensor>(module, Cpus(3));
+        module.weight.requires_grad = false;
+        net.call(ones(3, 2)).sum().backward();
+        Assert.Null(module.weight.grad);
+        module.weight.requires_grad = true;
+        net.call(ones(3, 2)).sum().backward();
+        Assert.Equal([3f, 3f], module.weight.grad!.data<float>().ToArray());
+    }
+
     /// <summary>Batch norm sees its shard; the module keeps what replica 0 saw. Spec: R25.3.</summary>
     [Fact]
     public void Module_keeps_the_buffers_of_replica_0()
@@ -93,6 +108,24 @@ public sealed class DataParallelTests
         using var net = new DataParallel<Tensor, Tensor>(module, Cpus(2));
         net.call(tensor([1.0, 2.0, 3.0, 2.0, 50.0, 60.0, 70.0, 80.0]).view(4, 2));
         Assert.Equal([2.0, 2.0], module.running_mean!.data<double>().ToArray());
+    }
+
+    /// <summary>A backward that fails, as a second one does, is an error and not the end of the process. Spec: R25.1.</summary>
+    [Fact]
+    public void A_failing_backward_is_an_error()
+    {
+        using var scope = NewDisposeScope();
+        using var net = new DataParallel<Tensor, Tensor>(Network(), Cpus(2));
+        var loss = net.call(Inputs(4)).sum();
+        loss.backward(retain_graph: true);
+        Assert.Null(net.failure);
+
+        var error = Assert.ThrowsAny<Exception>(() => loss.backward());
+
+        Assert.Contains("CSharpNode returned an invalid gradient", error.Message, StringComparison.Ordinal);
+        Assert.Contains("backward through the graph a second time", net.failure!.Message, StringComparison.Ordinal);
+        net.call(Inputs(4)).sum().backward();
+        Assert.Null(net.failure);
     }
 
     private static nn.Module<Tensor, Tensor> Network(nn.Module<Tensor, Tensor>? norm = null)

@@ -10,7 +10,19 @@ namespace BridgeSharp.Tests.Spec;
 [Collection(nameof(Serial))]
 public sealed class FailuresTests : IDisposable
 {
-    private static readonly string[] Stages = ["forward", "loss", "backward", "optimizer", "scheduler"];
+    private static readonly string[] Stages = ["forward", "loss", "backward", "average", "clip", "optimizer", "resync", "scheduler"];
+    private static readonly Dictionary<string, string> Texts = new()
+    {
+        ["forward"] = "TimeoutException: forward",
+        ["loss"] = "TimeoutException: loss",
+        ["backward"] = "does not require grad",
+        ["average"] = "average: expected replica 2 to have parameters",
+        ["clip"] = "SparseCPU",
+        ["optimizer"] = "optimizer",
+        ["resync"] = "size mismatch for calls",
+        ["scheduler"] = "scheduler",
+    };
+
     private static string broken = "";
 
     private readonly Tensor stream = random.get_rng_state();
@@ -23,7 +35,7 @@ public sealed class FailuresTests : IDisposable
             var ways = new TheoryData<string, int, string, bool>();
             foreach (var stage in Stages)
             {
-                foreach (var replicas in new[] { 1, 3 })
+                foreach (var replicas in stage is "average" or "resync" ? new[] { 3 } : [1, 3])
                 {
                     ways.Add(stage, replicas, "master", false);
                     ways.Add(stage, replicas, "all", false);
@@ -58,8 +70,10 @@ public sealed class FailuresTests : IDisposable
             {
                 var before = Everything(trainer);
                 broken = stage;
-                Assert.ThrowsAny<Exception>(() => Step(trainer, 9, 2, 0, 4, 8));
+                var error = Assert.ThrowsAny<Exception>(() => Step(trainer, 9, 2, 0, 4, 8));
                 broken = "";
+                Assert.Contains(Texts[stage], error.Message, StringComparison.Ordinal);
+                ((Breaking)trainer.replicas[^1]).Mend();
                 Assert.Equal(before, Everything(trainer));
             }
 
@@ -180,6 +194,23 @@ public sealed class FailuresTests : IDisposable
         Assert.Contains(nameof(Pull), error.Message, StringComparison.Ordinal);
     }
 
+    /// <summary>One backward runs over the losses of synchronized replicas. Spec: R3.3, R21.2, R22.1.</summary>
+    [Fact]
+    public void A_joint_backward_names_the_replicas_that_took_part()
+    {
+        using var scope = NewDisposeScope();
+        using var trainer = Made(3, "master", synchronized: true);
+        Step(trainer, 9, 1);
+        var before = Everything(trainer);
+        broken = "backward";
+        var error = Assert.Throws<ReplicaException>(() => Step(trainer, 9, 2, 0, 4, 8));
+        broken = "";
+        Assert.Equal([0, 1, 2], error.Failures.Select(failure => failure.Replica));
+        const string Head = "backward: replicas 0, 1, 2 failed together, as one backward runs over their losses: ExternalException";
+        Assert.StartsWith(Head, error.Message, StringComparison.Ordinal);
+        Assert.Equal(before, Everything(trainer));
+    }
+
     /// <summary>The index is that of the replica, not that among those which count. Spec: R3.3, R8.6.</summary>
     [Fact]
     public void A_backward_is_named_by_its_replica_where_others_count_nothing()
@@ -236,6 +267,7 @@ public sealed class FailuresTests : IDisposable
         Assert.InRange(Same.Live(), 0, before);
     }
 
+
     private static void Pull(string stage)
     {
         if (broken == stage)
@@ -255,12 +287,14 @@ public sealed class FailuresTests : IDisposable
         random.manual_seed(4);
         nn.Module<Tensor, Tensor> norm = synchronized ? new SyncBatchNorm(4) : nn.BatchNorm1d(4);
         var model = new Breaking(nn.Sequential(nn.Linear(3, 4), norm, nn.Dropout(0.25), nn.Linear(4, 2)));
-        return new Trainer(
+        var trainer = new Trainer(
             model,
             parameters => plain ? new Optim.Adam(parameters) : new HalfWay(parameters),
             Loss,
             TrainerTests.Cpus(replicas),
             new TrainerOptions { mode = mode, accumulate = accumulate, clip_norm = 1, scheduler = plain ? null : Rate });
+        ((Breaking)trainer.replicas[^1]).IsLast = true;
+        return trainer;
 
         static (Tensor, double) Loss(object outputs, object targets)
         {
@@ -303,10 +337,12 @@ public sealed class FailuresTests : IDisposable
         return string.Join('\n', [.. bits, .. rates, .. counts, $"{trainer.updates}"]);
     }
 
-    /// <summary>Breaks in its forward where the input is marked.</summary>
+    /// <summary>Breaks a stage where the input is marked; counts its calls in a buffer that it puts anew.</summary>
     private sealed class Breaking : nn.Module<Tensor, Tensor>
     {
         private readonly Sequential inner;
+        private readonly Embedding sparse = nn.Embedding(1, 2, sparse: true);
+        private Tensor calls = tensor(0L);
 
         public Breaking(Sequential inner)
             : base(nameof(Breaking))
@@ -315,15 +351,41 @@ public sealed class FailuresTests : IDisposable
             RegisterComponents();
         }
 
+        public bool IsLast { get; set; }
+
         public override Tensor forward(Tensor input)
         {
             var outputs = inner.call(input.clamp(max: 100));
-            if (input.max().item<float>() > 100)
+            var marked = input.max().item<float>() > 100;
+            Count(marked && IsLast && broken == "resync" ? calls.expand(2) : calls);
+            if (marked)
             {
                 Pull("forward");
             }
 
-            return outputs;
+            if (marked && IsLast && broken == "average")
+            {
+                var extra = new Parameter(ones(1));
+                extra.DetachFromDisposeScope();
+                register_parameter(nameof(extra), extra);
+            }
+
+            return marked && broken == "clip" ? outputs + sparse.call(zeros(1, dtype: int64)) : outputs;
+        }
+
+        /// <summary>Take back the parameter that made the replicas differ.</summary>
+        public void Mend()
+        {
+            if (has_parameter("extra"))
+            {
+                _internal_params.Remove("extra");
+            }
+        }
+
+        private void Count(Tensor before)
+        {
+            calls = (before + 1).DetachFromDisposeScope();
+            ConditionallyRegisterBuffer(nameof(calls), calls);
         }
     }
 
@@ -350,8 +412,11 @@ public sealed class FailuresTests : IDisposable
                     Pull("optimizer");
                 }
 
-                History.Add(parameter.grad!.clone().DetachFromDisposeScope());
-                parameter.add_(parameter.grad!, alpha: -ParamGroups.Single().LearningRate);
+                if (parameter.grad is { } gradient)
+                {
+                    History.Add(gradient.clone().DetachFromDisposeScope());
+                    parameter.add_(gradient, alpha: -ParamGroups.Single().LearningRate);
+                }
             }
 
             return zeros(1);

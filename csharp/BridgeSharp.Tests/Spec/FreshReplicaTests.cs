@@ -47,6 +47,37 @@ public sealed class FreshReplicaTests : IDisposable
         Assert.NotSame(model.Layer, copy.Layer);
     }
 
+    /// <summary>What cannot be copied trains as one model does. Spec: R4.9, R8.1, R25.1.</summary>
+    [Fact]
+    public void Trainer_and_data_parallel_take_a_factory()
+    {
+        random.manual_seed(2);
+        var inputs = randn(5, 2, dtype: float64);
+        var model = Made();
+        var plain = replicate(model.Layer, [CPU, CPU])[1];
+        Device[] devices = [CPU, CPU, CPU];
+
+        plain.call(inputs).square().mean().backward();
+        using var net = new DataParallel<Tensor, Tensor>(model, devices, factory: Made);
+        net.call(inputs).square().mean().backward();
+        AssertClose(model, parameter => parameter.grad!);
+
+        using var trainer = new Trainer(
+            model,
+            new Optim.SGD(model.parameters(), lr: 0.5),
+            (outputs, targets) => nn.functional.mse_loss(outputs, targets),
+            devices,
+            new TrainerOptions { factory = Made });
+        trainer.step(inputs, zeros_like(inputs));
+        new Optim.SGD(plain.parameters(), lr: 0.5).step();
+        Assert.All(trainer.replicas, replica => AssertClose(replica, parameter => parameter.detach()));
+
+        static Holder Made() => new Holder((nint)1).to(float64);
+
+        void AssertClose(nn.Module own, Func<Tensor, Tensor> value)
+            => Assert.All(own.parameters().Zip(plain.parameters()), pair => Same.Within(value(pair.Second), value(pair.First), 1e-12));
+    }
+
     /// <summary>Containers of TorchSharp's, and what is in them, take the state too. Spec: R4.9.</summary>
     [Fact]
     public void Nested_models_take_the_state()

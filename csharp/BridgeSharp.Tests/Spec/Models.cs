@@ -38,6 +38,24 @@ internal sealed class Tied : nn.Module<Tensor, Tensor>
     public override Tensor forward(Tensor input) => Norm.call(Second.call(First.call(input)));
 }
 
+/// <summary>Predicts the next of seven words; the output layer has the weight of the embedding.</summary>
+internal sealed class Language : nn.Module<Tensor, Tensor>
+{
+    private readonly Embedding embedding = nn.Embedding(7, 3);
+    private readonly Linear output = nn.Linear(3, 7);
+
+    /// <summary>Tie the weights.</summary>
+    public Language()
+        : base(nameof(Language))
+    {
+        output.weight = embedding.weight!;
+        RegisterComponents();
+    }
+
+    /// <inheritdoc/>
+    public override Tensor forward(Tensor input) => output.call(embedding.call(input));
+}
+
 /// <summary>Holds modules in every way that C# has: containers of TorchSharp's and of .NET's, fields, a closure.</summary>
 internal sealed class Containers : nn.Module<Tensor, Tensor>
 {

@@ -1,5 +1,7 @@
+using BridgeSharp.Parallel;
 using TorchSharp;
 using Xunit;
+using static BridgeSharp.bridge;
 using static TorchSharp.torch;
 using static TorchSharp.torch.nn.functional;
 
@@ -79,6 +81,81 @@ public sealed class ModesTests
             model, parameters => new Optim.SGD(parameters, lr: 0), (outputs, _) => (((Tensor)outputs).sum(), 1), TrainerTests.Cpus(2), new TrainerOptions { mode = mode, buffers = buffers });
         trainer.step(tensor(new double[] { 0, 2, 2, 4 }).unsqueeze(1), ones(4));
         Assert.Equal([first, second], trainer.replicas.Select(replica => StateDict.Of(replica)["running_mean"].item<double>()));
+    }
+
+    /// <summary>A model that is frozen and unfrozen in part on the way trains as one. Spec: R4.11, R8.1.</summary>
+    [Theory]
+    [InlineData("master")]
+    [InlineData("all")]
+    public void Replicas_follow_what_is_frozen_and_in_which_mode(string mode)
+    {
+        using var scope = NewDisposeScope();
+        var states = new[] { 3, 1 }.Select(replicas =>
+        {
+            random.manual_seed(2);
+            var (first, norm, last) = (nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2));
+            var model = nn.Sequential(first, norm, last).to(float64);
+            using var trainer = new Trainer(
+                model, parameters => new Optim.SGD(parameters, lr: 0.5), (outputs, targets) => (mse_loss((Tensor)outputs, (Tensor)targets), 1), TrainerTests.Cpus(replicas), new TrainerOptions { mode = mode });
+            var (inputs, targets) = (randn(7, 3, dtype: float64), randn(7, 2, dtype: float64));
+            foreach (var frozen in new[] { "first", "", "last", "first last" })
+            {
+                norm.eval();
+                foreach (var (name, layer) in new[] { ("first", first), ("last", last) })
+                {
+                    foreach (var parameter in layer.parameters())
+                    {
+                        parameter.requires_grad = !frozen.Contains(name, StringComparison.Ordinal);
+                    }
+                }
+
+                trainer.step(inputs, targets);
+                Assert.Equal((frozen.Contains("first", StringComparison.Ordinal), frozen.Contains("last", StringComparison.Ordinal)), (first.weight.grad is null, last.weight.grad is null));
+            }
+
+            return model.parameters().Select(parameter => parameter.detach().clone()).ToList();
+        }).ToList();
+        Assert.All(states[0].Zip(states[1]), pair => Same.Within(pair.Second, pair.First, 1e-12));
+    }
+
+    /// <summary>Reduced, accumulated, clipped and moved once. Spec: R5.7, R7.4, R7.5, R8.1.</summary>
+    [Theory]
+    [InlineData("master", 1)]
+    [InlineData("master", 2)]
+    [InlineData("all", 1)]
+    [InlineData("all", 2)]
+    public void A_tied_embedding_trains_as_in_one_model(string mode, int accumulate)
+    {
+        using var scope = NewDisposeScope();
+        random.manual_seed(1);
+        var model = new Language().to(float64);
+        var plain = replicate(model, [CPU, CPU])[1];
+        using var trainer = new Trainer(
+            model, Made, (outputs, targets) => (cross_entropy((Tensor)outputs, (Tensor)targets), 1), TrainerTests.Cpus(2), new TrainerOptions { mode = mode, accumulate = accumulate, clip_norm = 0.25 });
+        var parameters = Registered.Parameters(plain).ToList();
+        Assert.Equal((3, 2), (plain.parameters().Count(), parameters.Count));
+        var optimizer = Made(parameters);
+        for (var i = 0; i < 3; i++)
+        {
+            var (words, following) = (randint(7, 10), randint(7, 10));
+            for (var part = 0; part < accumulate; part++)
+            {
+                var taken = TensorIndex.Slice(part, null, accumulate);
+                trainer.step(words[taken], following[taken]);
+            }
+
+            plain.zero_grad();
+            cross_entropy(plain.call(words), following).backward();
+            nn.utils.clip_grad_norm_(parameters, 0.25);
+            optimizer.step();
+        }
+
+        foreach (var (expected, actual) in parameters.Zip(Registered.Parameters(model)))
+        {
+            Same.Within(expected.detach(), actual.detach(), 1e-12);
+        }
+
+        static optim.Optimizer Made(IEnumerable<TorchSharp.Modules.Parameter> parameters) => new Optim.SGD(parameters, lr: 0.5, momentum: 0.9);
     }
 
     /// <summary>They train as in one model: in no step is a gradient made up. Spec: R5.4, R5.7.</summary>

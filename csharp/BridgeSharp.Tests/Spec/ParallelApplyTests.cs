@@ -111,6 +111,22 @@ public sealed class ParallelApplyTests
         Assert.All(parallel_apply(replicas, shards, workers: workers), result => Assert.True(result.requires_grad));
     }
 
+    /// <summary>Replicas run in inference mode where the caller does, and in no other place. Spec: R3.4.</summary>
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    public void Inference_mode_is_the_callers(int workers)
+    {
+        using var scope = NewDisposeScope();
+        var replicas = Enumerable.Repeat<Func<int, (bool, bool)>>(_ => (is_inference_mode_enabled(), is_grad_enabled()), 2).ToList();
+        using (inference_mode())
+        {
+            Assert.All(parallel_apply(replicas, [0, 0], workers: workers), modes => Assert.Equal((true, false), modes));
+        }
+
+        Assert.All(parallel_apply(replicas, [0, 0], workers: workers), modes => Assert.Equal((false, true), modes));
+    }
+
     /// <summary>The results do not depend on how many replicas run at once. Spec: R3.4.</summary>
     [Fact]
     public void Any_number_of_workers_gives_the_same_bits()

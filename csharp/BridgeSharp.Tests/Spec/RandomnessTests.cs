@@ -137,15 +137,59 @@ public sealed class RandomnessTests : IDisposable
     public void What_draws_is_known_by_its_layers()
     {
         using var scope = NewDisposeScope();
-        nn.Module<Tensor, Tensor>[] drawing =
+        nn.Module[] drawing =
         [
             nn.Dropout(0.5), nn.Dropout1d(0.1), nn.Dropout2d(0.1), nn.Dropout3d(0.1), nn.AlphaDropout(0.1), nn.FeatureAlphaDropout(0.1), nn.RReLU(),
+            nn.RNN(2, 2, 2, dropout: 0.1), nn.LSTM(3, 2, 2, dropout: 0.1), nn.GRU(3, 2, 2, dropout: 0.1).to(float64),
+            nn.MultiheadAttention(2, 1, 0.1), nn.MultiheadAttention(4, 2, 0.1, kdim: 3, vdim: 3), nn.Transformer(2, 1, 1, 1, 2),
+            nn.TransformerEncoderLayer(2, 1, 2), nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1, 2), 1),
+            nn.TransformerDecoderLayer(2, 1, 2), nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1, 2), 1),
         ];
-        Assert.All(drawing, module => Assert.True(RandomStates.draws(nn.Sequential(nn.ReLU(), module))));
+        Assert.All(drawing, module => Assert.True(RandomStates.draws(new Around(module)), module.GetName()));
         Array.ForEach(drawing, module => module.eval());
         Assert.All(drawing, module => Assert.False(RandomStates.draws(module)));
-        Assert.False(RandomStates.draws(nn.Sequential(nn.Linear(1, 1), nn.Dropout(0))));
+        var pooling = nn.FractionalMaxPool2d(2, output_size: 1);
+        pooling.eval();
+        Assert.True(RandomStates.draws(pooling));
+        nn.Module[] others =
+        [
+            nn.Linear(1, 1), nn.Dropout(0), nn.LSTM(3, 2, 2), nn.GRUCell(1, 1), nn.Embedding(3, 2, max_norm: 1), nn.MultiheadAttention(2, 1),
+            nn.Transformer(2, 1, 1, 1, 2, dropout: 0), nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1, 2), 0),
+        ];
+        Assert.All(others, module => Assert.False(RandomStates.draws(module), module.GetName()));
         Assert.True(RandomStates.draws(nn.Sequential(new Saying())));
+    }
+
+    /// <summary>Asking a layer of libtorch draws nothing, changes nothing and leaves nothing behind. Spec: R20.3.</summary>
+    [Fact]
+    public void Asking_leaves_the_layer_alone()
+    {
+        using var model = nn.LSTM(3, 4, 2, dropout: 0.5);
+        using var other = nn.Transformer(2, 1, 1, 1, 2);
+        using var before = random.get_rng_state();
+        Assert.True(RandomStates.draws(other));
+        var live = Same.Live();
+        Assert.True(RandomStates.draws(model));
+        Assert.Equal(live, Same.Live());
+        using var after = random.get_rng_state();
+        Same.Trees(before, after);
+        Assert.All(model.parameters(), parameter => Assert.Null(parameter.grad));
+    }
+
+    /// <summary>A recurrent layer with dropout, which no attribute tells, draws the same in every run. Spec: R20.2, R25.2.</summary>
+    [Fact]
+    public void Recurrent_dropout_is_reproducible_under_data_parallel()
+    {
+        using var scope = NewDisposeScope();
+        var outputs = Enumerable.Range(0, 2).Select(_ =>
+        {
+            random.manual_seed(5);
+            using var net = new DataParallel<Tensor, Tensor>(new Recurrent(), TrainerTests.Cpus(4));
+            return Enumerable.Range(0, 5).Select(_ => net.call(ones(8, 3, 4))).ToList();
+        }).ToList();
+
+        Same.Trees(outputs[0], outputs[1]);
+        Assert.NotEqual(Same.Bits(outputs[0][0][..2]), Same.Bits(outputs[0][0][2..4]));
     }
 
     /// <summary>Without a trainer the streams can be kept by hand. Spec: R20.1.</summary>
@@ -197,6 +241,24 @@ public sealed class RandomnessTests : IDisposable
             Outputs.Add(Convert.ToHexString(Same.Bits(outputs)));
             return outputs;
         }
+    }
+
+    /// <summary>Has a layer of any kind.</summary>
+    private sealed class Around : nn.Module
+    {
+        public Around(nn.Module layer)
+            : base(nameof(Around)) => register_module("layer", layer);
+    }
+
+    /// <summary>A recurrent layer of libtorch's alone.</summary>
+    private sealed class Recurrent : nn.Module<Tensor, Tensor>
+    {
+        private readonly LSTM layer = nn.LSTM(4, 5, 2, batchFirst: true, dropout: 0.5);
+
+        public Recurrent()
+            : base(nameof(Recurrent)) => RegisterComponents();
+
+        public override Tensor forward(Tensor input) => layer.call(input).Item1;
     }
 
     /// <summary>Says that it draws.</summary>

@@ -56,6 +56,19 @@ public sealed class StepTests
         Assert.Equal("step: expected at least 1 replica, got 0", Assert.Throws<ArgumentException>(() => step([], [])).Message);
     }
 
+    /// <summary>The optimizer would move it twice in one step. Spec: R7.2.</summary>
+    [Fact]
+    public void A_parameter_twice_is_refused()
+    {
+        using var scope = NewDisposeScope();
+        var model = nn.Linear(2, 1);
+        using var optimizer = optim.RMSProp([model.weight, model.bias!, model.weight]);
+
+        Assert.Equal(
+            "step: expected an optimizer that has every parameter once, got 1 of 3 again",
+            Assert.Throws<ArgumentException>(() => step([model], optimizer)).Message);
+    }
+
     /// <summary>One optimizer per replica and one for all give the same bits. Spec: R7.1, R7.3.</summary>
     [Fact]
     public void Modes_leave_the_same_parameters()

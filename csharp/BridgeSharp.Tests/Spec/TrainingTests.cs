@@ -51,6 +51,32 @@ public sealed class TrainingTests
         });
     }
 
+    /// <summary>The error says what came instead. Spec: R8.5.</summary>
+    [Theory]
+    [InlineData("mean", 2, "shape (2, 1)")]
+    [InlineData("count", 0, "shape (0, 1)")]
+    [InlineData("sum", -1, "NoneType")]
+    public void What_is_no_loss_is_refused(string reduction, long size, string text)
+    {
+        using var scope = NewDisposeScope();
+        var model = nn.Linear(1, 1);
+        using var trainer = new Trainer(
+            model, parameters => new Optim.SGD(parameters), (_, _) => (size < 0 ? null! : ones(size, 1), 1), TrainerTests.Cpus(2), new TrainerOptions { reduction = reduction });
+        var error = Assert.Throws<ReplicaException>(() => trainer.step(ones(2, 1), ones(2, 1)));
+        var expected = $"Trainer: expected the loss to return a scalar tensor, got {text}";
+        Assert.Equal([expected, expected], error.Failures.Select(failure => failure.Error.Message));
+    }
+
+    /// <summary>Fewer than no epochs. Spec: R8.3, R8.7.</summary>
+    [Fact]
+    public void Numbers_out_of_range_are_refused()
+    {
+        using var scope = NewDisposeScope();
+        var model = nn.Linear(1, 1);
+        using var trainer = new Trainer(model, new Optim.SGD(model.parameters()), (outputs, targets) => mse_loss(outputs, targets));
+        Assert.Equal("Trainer: expected epochs of at least 0, got -1", Assert.Throws<ArgumentException>(() => trainer.fit([], -1)).Message);
+    }
+
     /// <summary>A batch without a token leaves the parameters, and its loss is 0. Spec: R8.6.</summary>
     [Fact]
     public void Nothing_moves_where_nothing_counts()

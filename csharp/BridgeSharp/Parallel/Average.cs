@@ -27,7 +27,7 @@ public static partial class bridge
         IReadOnlyList<nn.Module> replicas, IReadOnlyList<double>? weights = null, string reduction = "weighted", bool broadcast = true)
     {
         var shares = Shares(replicas.Count, weights, reduction);
-        var parameters = replicas.Select(replica => replica.named_parameters().ToList()).ToList();
+        var parameters = replicas.Select(replica => Registered.Named(replica).ToList()).ToList();
         var expected = Signature(parameters[0]);
         for (var index = 0; index < replicas.Count; index++)
         {
@@ -41,7 +41,7 @@ public static partial class bridge
         using var mode = no_grad();
         for (var i = 0; i < parameters[0].Count; i++)
         {
-            Reduce([.. parameters.Select(own => own[i].parameter)], shares);
+            Reduce([.. parameters.Select(own => own[i].Parameter)], shares);
         }
 
         if (broadcast)
@@ -57,10 +57,10 @@ public static partial class bridge
     {
         using var scope = NewDisposeScope();
         using var mode = no_grad();
-        var gradients = replicas[0].parameters().Select(parameter => parameter.grad).ToList();
+        var gradients = Registered.Parameters(replicas[0]).Select(parameter => parameter.grad).ToList();
         foreach (var replica in replicas.Skip(1))
         {
-            foreach (var (parameter, gradient) in replica.parameters().Zip(gradients))
+            foreach (var (parameter, gradient) in Registered.Parameters(replica).Zip(gradients))
             {
                 parameter.grad = gradient?.to(parameter.device, copy: true);
             }
@@ -132,7 +132,8 @@ public static partial class bridge
         {
             if (parameter.grad is { } own)
             {
-                var gradient = widened(own.to(first.device));
+                // That of weight 0 may be NaN: that of a mean over nothing.
+                var gradient = widened(share == 0 ? zeros_like(own) : own).to(first.device);
                 total = total is null ? gradient * share : plus(total, gradient, share);
                 parameter.grad = null;
             }

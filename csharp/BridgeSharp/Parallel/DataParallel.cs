@@ -30,7 +30,8 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
     /// <param name="devices">One per replica.</param>
     /// <param name="output_device">Where the outputs are gathered; <c>devices[0]</c> by default.</param>
     /// <param name="dim">The dimension that counts samples.</param>
-    public DataParallel(nn.Module<T, TResult> module, IReadOnlyList<Device> devices, Device? output_device = null, int dim = 0)
+    /// <param name="factory">Makes a fresh module, for one that cannot be copied, as in <see cref="bridge.replicate"/>.</param>
+    public DataParallel(nn.Module<T, TResult> module, IReadOnlyList<Device> devices, Device? output_device = null, int dim = 0, Func<nn.Module>? factory = null)
         : base("DataParallel")
     {
         Devices.Check("DataParallel", devices);
@@ -38,7 +39,7 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
         this.devices = devices;
         this.output_device = output_device ?? devices[0];
         this.dim = dim;
-        replicas = bridge.replicate<nn.Module>(module, devices);
+        replicas = bridge.replicate<nn.Module>(module, devices, factory);
         states = new RandomStates(devices);
         anchor = [empty(0, requires_grad: true).DetachFromDisposeScope()];
         RegisterComponents();
@@ -56,6 +57,12 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
     /// <summary>The dimension that counts samples.</summary>
     public int dim { get; }
 
+    /// <summary>
+    /// What the last backward threw, if it did: libtorch cannot carry it, so the caller of <c>backward</c> gets an error about
+    /// an invalid gradient of <c>CSharpNode</c> instead.
+    /// </summary>
+    public Exception? failure { get; private set; }
+
     /// <summary>Run the replicas on their shards and gather their outputs.</summary>
     /// <param name="input">The module's argument, a tree of tensors <c>(N, *)</c>.</param>
     /// <returns>The outputs <c>(N, *)</c> on <see cref="output_device"/>.</returns>
@@ -71,7 +78,8 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
         var given = Leaves.Of(input);
         var leaves = given.Select(tensor => tensor.detach().requires_grad_(tensor.requires_grad)).ToList();
         var joined = Join(Run((T)Leaves.Put(input, leaves)!));
-        var held = new Held(replicas, leaves, Leaves.Of(joined));
+        failure = null;
+        var held = new Held(replicas, leaves, Leaves.Of(joined), error => failure = error);
         var tied = Backward.apply([held, anchor[0], .. given]);
         return (TResult)Leaves.Put(joined, tied)!;
     }
@@ -97,14 +105,7 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
     private IReadOnlyList<object> Run(T input)
     {
         bridge.resync(replicas);
-        foreach (var replica in replicas.Skip(1))
-        {
-            foreach (var (own, original) in Layers(replica).Zip(Layers(module)))
-            {
-                own.train(original.training);
-            }
-        }
-
+        Flags.Follow(replicas);
         var shards = bridge.scatter((object)input, devices, dim);
         return bridge.parallel_apply([.. replicas], shards, devices: devices, states: RandomStates.draws(module) ? states : null);
     }
@@ -112,11 +113,8 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
     /// <summary>Gather the outputs.</summary>
     private TResult Join(IReadOnlyList<object> outputs) => (TResult)bridge.gather(outputs, output_device, dim);
 
-    private static IEnumerable<nn.Module> Layers(nn.Module module)
-        => module.named_modules().Select(named => named.module).Prepend(module);
-
     /// <summary>What the backward of one forward needs.</summary>
-    private sealed record Held(IReadOnlyList<nn.Module> Replicas, IReadOnlyList<Tensor> Leaves, IReadOnlyList<Tensor> Outputs);
+    private sealed record Held(IReadOnlyList<nn.Module> Replicas, IReadOnlyList<Tensor> Leaves, IReadOnlyList<Tensor> Outputs, Action<Exception> Fail);
 
     /// <summary>Ties the gathered outputs to the replicas, and reduces their gradients in replica order.</summary>
     private sealed class Backward : autograd.MultiTensorFunction<Backward>
@@ -140,9 +138,26 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
         }
 
         /// <summary>Differentiate the replicas' graphs, and add their gradients to the module's.</summary>
+        /// <remarks>An exception would end the process on its way through libtorch: a gradient that cannot be makes libtorch fail.</remarks>
         public override List<Tensor> backward(autograd.AutogradContext ctx, List<Tensor> grad_outputs)
         {
             var held = (Held)ctx.get_data("held");
+            try
+            {
+                Differentiate(held, grad_outputs);
+                return [null!, null!, .. held.Leaves.Select(leaf => leaf.grad!)];
+            }
+#pragma warning disable CA1031 // Kept for the caller.
+            catch (Exception error)
+#pragma warning restore CA1031
+            {
+                held.Fail(error);
+                return [null!, ones(1), .. held.Leaves.Select(_ => (Tensor)null!)];
+            }
+        }
+
+        private static void Differentiate(Held held, List<Tensor> grad_outputs)
+        {
             foreach (var replica in held.Replicas.Skip(1))
             {
                 replica.zero_grad(set_to_none: true);
@@ -155,7 +170,6 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
             }
 
             bridge.average(held.Replicas, reduction: "sum", broadcast: false);
-            return [null!, null!, .. held.Leaves.Select(leaf => leaf.grad!)];
         }
     }
 }

@@ -22,16 +22,26 @@ public sealed record Failure(int Replica, Device Device, Exception Error)
 /// <summary>At least one replica failed; every failure is reported, with its index and device.</summary>
 public sealed class ReplicaException : InvalidOperationException
 {
-    /// <summary>Keep the failures and say how many replicas ran.</summary>
+    /// <summary>Keep the failures and say how many replicas ran, or that those listed failed as one.</summary>
     /// <param name="failures">The failures, in replica order.</param>
     /// <param name="count">How many replicas ran.</param>
-    public ReplicaException(IReadOnlyList<Failure> failures, int count)
-        : base(Describe(failures, count), failures[0].Error)
+    /// <param name="together">Whether they have one error, as replicas do that are differentiated together.</param>
+    public ReplicaException(IReadOnlyList<Failure> failures, int count, bool together = false)
+        : base(together ? Together(failures) : Each(failures, count), failures[0].Error)
         => Failures = failures;
 
     /// <summary>The failures, in replica order.</summary>
     public IReadOnlyList<Failure> Failures { get; }
 
-    private static string Describe(IReadOnlyList<Failure> failures, int count)
+    /// <summary>Describe failures that each replica had by itself.</summary>
+    private static string Each(IReadOnlyList<Failure> failures, int count)
         => string.Join('\n', [$"parallel_apply: {failures.Count} of {count} replicas failed", .. failures.Select(failure => $"{failure}")]);
+
+    /// <summary>Describe the one error of replicas that were differentiated together.</summary>
+    private static string Together(IReadOnlyList<Failure> failures)
+    {
+        var indices = string.Join(", ", failures.Select(failure => failure.Replica));
+        var head = $"backward: replicas {indices} failed together, as one backward runs over their losses";
+        return $"{head}: {failures[0].Summary}\n{failures[0].Error}";
+    }
 }

@@ -39,9 +39,10 @@ internal sealed class FieldSnapshot
         using var mode = no_grad();
         foreach (var (given, taken) in Parts(source).Zip(Parts(target)))
         {
+            var device = Fields(taken).Select(field => field.GetValue(taken)).OfType<Parameter>().FirstOrDefault()?.device;
             foreach (var field in Fields(given))
             {
-                field.SetValue(taken, Copied(field.GetValue(given), field.GetValue(taken)));
+                field.SetValue(taken, Copied(field.GetValue(given), field.GetValue(taken), device));
             }
         }
     }
@@ -55,19 +56,19 @@ internal sealed class FieldSnapshot
     }
 
     /// <summary>Copy a value of another object's field over that of one's own; a parameter stays one's own.</summary>
-    private static object? Copied(object? given, object? own)
+    private static object? Copied(object? given, object? own, Device? device)
     {
         if (given is Parameter || given is not Tensor tensor)
         {
             return given is Parameter ? own : given;
         }
 
-        if (own is Tensor present && !present.IsInvalid)
+        if (own is Tensor present && !present.IsInvalid && present.dtype == tensor.dtype && present.shape.SequenceEqual(tensor.shape))
         {
             return present.copy_(tensor);
         }
 
-        return tensor.detach().clone().DetachFromDisposeScope();
+        return tensor.detach().to(device ?? tensor.device, copy: true).DetachFromDisposeScope();
     }
 
     /// <summary>Return a function that gives a value back as it is now.</summary>

@@ -18,6 +18,12 @@ internal static class Forward
         nn.Module module, Func<object, object, (Tensor, double)> loss, string reduction, object inputs, object targets)
     {
         var (value, count) = loss(Invoke.Call(module, inputs), targets);
+        if (value is null || value.numel() != 1)
+        {
+            var got = value is null ? "NoneType" : $"shape {Text.Shape(value.shape)}";
+            throw new ArgumentException($"Trainer: expected the loss to return a scalar tensor, got {got}");
+        }
+
         if (reduction != "count")
         {
             return (value, bridge.batch_size((inputs, targets)));
@@ -43,12 +49,12 @@ internal static class Forward
     {
         var total = parts.Sum(part => part.Count);
         var losses = parts.Select(part => part.Count != 0 ? Scaled(part.Loss, part.Count, total, reduction) : null).ToList();
-        var counted = losses.OfType<Tensor>().ToList();
-        if (together && counted.Count > 0)
+        var counts = parts.Any(part => part.Count != 0);
+        if (together && counts)
         {
-            autograd.backward(counted);
+            DifferentiateTogether(losses);
         }
-        else if (counted.Count > 0)
+        else if (counts)
         {
             var runs = losses.ConvertAll(_ => (Func<Tensor?, object?>)Differentiate);
             bridge.parallel_apply(runs, losses, [.. parts.Select(part => part.Loss.device)], states: states);
@@ -63,6 +69,20 @@ internal static class Forward
     {
         loss?.backward();
         return null;
+    }
+
+    /// <summary>Differentiate the sum of all losses; a failure is that of all replicas that count.</summary>
+    private static void DifferentiateTogether(List<Tensor?> losses)
+    {
+        var counted = losses.Index().Where(entry => entry.Item is not null).Select(entry => (entry.Index, Loss: entry.Item!)).ToList();
+        try
+        {
+            autograd.backward(counted.ConvertAll(entry => entry.Loss));
+        }
+        catch (Exception error)
+        {
+            throw new ReplicaException(counted.ConvertAll(entry => new Failure(entry.Index, entry.Loss.device, error)), losses.Count, together: true);
+        }
     }
 
     /// <summary>Put the losses of the shards together to that of the whole batch.</summary>

@@ -67,8 +67,8 @@ internal static class FreshReplica
 
     private static void TakeFlags(nn.Module replica, nn.Module model)
     {
-        var parameters = replica.named_parameters().ToDictionary();
-        foreach (var (name, parameter) in model.named_parameters())
+        var parameters = Registered.Named(replica).ToDictionary();
+        foreach (var (name, parameter) in Registered.Named(model))
         {
             Found(parameters, "parameter", name).requires_grad = parameter.requires_grad;
         }

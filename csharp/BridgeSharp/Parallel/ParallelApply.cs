@@ -98,7 +98,7 @@ public static partial class bridge
 
         var results = new TResult[shards.Count];
         var errors = new Exception?[shards.Count];
-        var (grad, intraop) = (is_grad_enabled(), get_num_threads());
+        var modes = new ThreadModes();
         var threads = Math.Min(workers ?? DefaultWorkers(places), shards.Count);
         if (together && shards.Count > 1)
         {
@@ -128,18 +128,12 @@ public static partial class bridge
         var failures = errors.Select((error, i) => error is null ? null : new Failure(i, places[i], error)).OfType<Failure>().ToList();
         return failures.Count == 0 ? results : throw new ReplicaException(failures, shards.Count);
 
-        // Grad mode, dispose scopes and the number of intra-op threads belong to a thread: the replica gets the caller's
-        // mode and number, and a scope of its own.
+        // Dispose scopes belong to a thread: the replica gets one of its own.
         bool Run(int index)
         {
             try
             {
-                if (get_num_threads() != intraop)
-                {
-                    set_num_threads(intraop);
-                }
-
-                using var mode = set_grad_enabled(grad);
+                using var mode = modes.Entered();
                 using var own = NewDisposeScope();
                 results[index] = replicas[index](shards[index]);
                 foreach (var output in Tree.Tensors(results[index]))

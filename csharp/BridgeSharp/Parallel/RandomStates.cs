@@ -31,7 +31,10 @@ public sealed class RandomStates : IDisposable
     }
 
     /// <summary>Tell whether a module draws random numbers in its present mode, as far as its layers tell.</summary>
-    /// <remarks>Those are dropout and RReLU; a module of your own says so with <see cref="IDraws"/>. Spec: R20.3.</remarks>
+    /// <remarks>
+    /// Those are dropout, RReLU, fractional pooling, recurrent layers, attention and transformers with dropout; a module of
+    /// your own says so with <see cref="IDraws"/>. Spec: R20.3.
+    /// </remarks>
     /// <param name="module">The module.</param>
     /// <returns>Whether one of its layers draws.</returns>
     internal static bool draws(nn.Module module)
@@ -112,6 +115,7 @@ public sealed class RandomStates : IDisposable
         AlphaDropout dropout => dropout.training && dropout.p > 0,
         FeatureAlphaDropout dropout => dropout.training && dropout.p > 0,
         RReLU => layer.training,
-        _ => false,
+        FractionalMaxPool2d or FractionalMaxPool3d => true,
+        _ => layer.training && NativeDraws.InTraining(layer),
     };
 }

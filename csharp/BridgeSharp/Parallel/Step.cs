@@ -1,3 +1,4 @@
+using BridgeSharp.Parallel;
 using TorchSharp;
 using static TorchSharp.torch;
 
@@ -10,7 +11,7 @@ public static partial class bridge
     /// <param name="replicas">The modules, with averaged gradients.</param>
     /// <param name="optimizer">On replica 0's parameters.</param>
     /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
-    /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model.</exception>
+    /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model, or on one twice.</exception>
     public static void step(IReadOnlyList<nn.Module> replicas, optim.Optimizer optimizer, string buffers = "first")
     {
         CheckReplicas(replicas);
@@ -24,7 +25,7 @@ public static partial class bridge
     /// <param name="replicas">The modules, with averaged gradients.</param>
     /// <param name="optimizer">One per replica, each on its replica's parameters.</param>
     /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
-    /// <exception cref="ArgumentException">No replicas, another number of optimizers, or an optimizer on parameters of another model.</exception>
+    /// <exception cref="ArgumentException">No replicas, another number of optimizers, or an optimizer on parameters of another model, or on one twice.</exception>
     public static void step(IReadOnlyList<nn.Module> replicas, IReadOnlyList<optim.Optimizer> optimizer, string buffers = "first")
     {
         CheckReplicas(replicas);
@@ -57,17 +58,23 @@ public static partial class bridge
         }
     }
 
-    /// <summary>Refuse an optimizer whose parameters are not those of its replica.</summary>
+    /// <summary>Refuse an optimizer whose parameters are not those of its replica, each once.</summary>
     private static void CheckOptimizer(optim.Optimizer optimizer, nn.Module replica, int index)
     {
-        var own = replica.parameters().Select(parameter => parameter.Handle).ToHashSet();
-        var held = optimizer.parameters().ToList();
-        var strangers = held.Count(parameter => !own.Contains(parameter.Handle));
+        var own = Registered.Parameters(replica).Select(TensorCopier.Identity).ToHashSet();
+        var held = optimizer.parameters().Select(TensorCopier.Identity).ToList();
+        var strangers = held.Count(parameter => !own.Contains(parameter));
         if (strangers > 0)
         {
             throw new ArgumentException(
                 $"step: expected an optimizer on the parameters of replica {index}, " +
                 $"got {strangers} of {held.Count} parameters of another model");
+        }
+
+        var again = held.Count - held.Distinct().Count();
+        if (again > 0)
+        {
+            throw new ArgumentException($"step: expected an optimizer that has every parameter once, got {again} of {held.Count} again");
         }
     }
 }

@@ -15,11 +15,8 @@ namespace BridgeSharp;
 public sealed class Trainer : IDisposable
 {
     private readonly TrainerOptions options;
-    private readonly RandomStates states;
-    private readonly Accumulator accumulator;
-    private readonly Func<object, object, (Tensor, double)> counted;
+    private readonly TrainerStep training;
     private readonly bool ownsOptimizers;
-    private bool? drew;
 
     /// <summary>Replicate the model.</summary>
     /// <param name="model">The model, on <c>devices[0]</c>; it stays replica 0 and the caller's to dispose.</param>
@@ -72,13 +69,10 @@ public sealed class Trainer : IDisposable
         this.model = model;
         this.devices = devices ?? [CPU];
         Devices.Check("Trainer", this.devices);
-        counted = loss;
-        replicas = bridge.replicate(model, this.devices);
+        replicas = bridge.replicate(model, this.devices, this.options.factory);
         var stepped = this.options.mode == "all" ? replicas : replicas.Take(1);
-        optimizers = [.. stepped.Select(replica => optimizer(replica.parameters()))];
-        schedulers = this.options.scheduler is { } scheduler ? [.. optimizers.Select(scheduler)] : [];
-        states = new RandomStates(this.devices);
-        accumulator = new Accumulator([.. model.parameters()]);
+        optimizers = [.. stepped.Select(replica => optimizer(Registered.Parameters(replica)))];
+        training = new TrainerStep(replicas, optimizers, loss, this.devices, this.options);
         ownsOptimizers = true;
     }
 
@@ -95,13 +89,13 @@ public sealed class Trainer : IDisposable
     public IReadOnlyList<optim.Optimizer> optimizers { get; }
 
     /// <summary>Their schedulers.</summary>
-    public IReadOnlyList<optim.lr_scheduler.LRScheduler> schedulers { get; }
+    public IReadOnlyList<optim.lr_scheduler.LRScheduler> schedulers => training.Schedulers;
 
     /// <summary>One device per replica.</summary>
     public IReadOnlyList<Device> devices { get; }
 
     /// <summary>How many updates there were.</summary>
-    public long updates { get; private set; }
+    public long updates => training.Updates;
 
     /// <summary>Train on one batch and return its loss.</summary>
     /// <remarks>Spec: R8.1, R8.2, R21.1.</remarks>
@@ -110,27 +104,12 @@ public sealed class Trainer : IDisposable
     /// <returns>The mean loss over the batch (with reduction <c>"sum"</c> the sum), before the update.</returns>
     /// <exception cref="ArgumentException">A batch that cannot be split.</exception>
     /// <exception cref="ReplicaException">At least one replica failed.</exception>
-    public double step(object inputs, object targets)
-    {
-        return Train(inputs, targets).Loss;
-    }
+    public double step(object inputs, object targets) => training.Train(inputs, targets).Loss;
 
     /// <summary>Update from the batches that wait for more, as at the end of an epoch.</summary>
     /// <remarks>Spec: R7.5.</remarks>
     /// <returns>Whether there were any.</returns>
-    public bool flush()
-    {
-        if (accumulator.State.Batches == 0)
-        {
-            return false;
-        }
-
-        using var scope = NewDisposeScope();
-        using var transaction = Transaction();
-        Update(transaction);
-        transaction.Commit();
-        return true;
-    }
+    public bool flush() => training.Flush();
 
     /// <summary>Train on every batch, <paramref name="epochs"/> times.</summary>
     /// <remarks>Spec: R8.3.</remarks>
@@ -138,8 +117,14 @@ public sealed class Trainer : IDisposable
     /// <param name="epochs">How often.</param>
     /// <param name="on_step">Called after each step with its number from 1 and its loss.</param>
     /// <returns>The mean loss of each epoch over its samples; of a loss with a sum and a count, over all counts.</returns>
+    /// <exception cref="ArgumentException">An epoch without a batch, or a negative number of epochs.</exception>
     public IReadOnlyList<double> fit(IEnumerable<(object inputs, object targets)> batches, int epochs = 1, Action<int, double>? on_step = null)
     {
+        if (epochs < 0)
+        {
+            throw new ArgumentException($"Trainer: expected epochs of at least 0, got {epochs}");
+        }
+
         var history = new List<double>();
         var number = 0;
         for (var epoch = 0; epoch < epochs; epoch++)
@@ -147,7 +132,7 @@ public sealed class Trainer : IDisposable
             List<(double Value, double Count)> wholes = [];
             foreach (var (inputs, targets) in batches)
             {
-                var (loss, count) = Train(inputs, targets);
+                var (loss, count) = training.Train(inputs, targets);
                 wholes.Add((options.reduction == "sum" ? loss / count : loss, count));
                 number++;
                 on_step?.Invoke(number, loss);
@@ -178,7 +163,7 @@ public sealed class Trainer : IDisposable
         {
             using var scope = NewDisposeScope();
             var outputs = predict(inputs);
-            var value = measure is null ? counted(outputs, targets) : (measure(outputs, targets), 1);
+            var value = measure is null ? training.Loss(outputs, targets) : (measure(outputs, targets), 1);
             wholes.Add(Evaluation.Measured(value, bridge.batch_size((inputs, targets)), measure is null ? options.reduction : "mean"));
         }
 
@@ -212,102 +197,8 @@ public sealed class Trainer : IDisposable
             own.Dispose();
         }
 
-        states.Dispose();
-        accumulator.Dispose();
+        training.Dispose();
     }
-
-    /// <summary>Train on one batch, and return its loss with what that is over.</summary>
-    private (double Loss, double Count) Train(object inputs, object targets)
-    {
-        using var scope = NewDisposeScope();
-        var shards = bridge.scatter((inputs, targets), devices);
-
-        // A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return Step(shards) ?? Train(inputs, targets);
-    }
-
-    /// <summary>Train on the shards of one batch, or return null where the model drew unexpectedly.</summary>
-    private (double Loss, double Count)? Step(IReadOnlyList<(object Inputs, object Targets)> shards)
-    {
-        var in_turn = drew != false || RandomStates.draws(model);
-        using var transaction = Transaction();
-        var whole = Gradients(shards, in_turn ? states : null);
-        var draws = transaction.Drew();
-        drew = draws || drew == true;
-        if (draws && !in_turn && shards.Count > 1)
-        {
-            return null;
-        }
-
-        bridge.average(replicas, reduction: "sum", broadcast: false);
-        if (options.accumulate > 1)
-        {
-            accumulator.Add(options.reduction == "sum" ? 1 : whole.Count);
-        }
-
-        if (accumulator.State.Batches == 0 || accumulator.State.Batches == options.accumulate)
-        {
-            Update(transaction);
-        }
-
-        transaction.Commit();
-        return whole;
-    }
-
-    /// <summary>Run forwards and backwards: in turn where the model draws, or may.</summary>
-    private (double Loss, double Count) Gradients(IReadOnlyList<(object Inputs, object Targets)> shards, RandomStates? own)
-    {
-        foreach (var replica in replicas)
-        {
-            replica.zero_grad(set_to_none: true);
-        }
-
-        var passes = replicas.Select(replica => new Func<(object Inputs, object Targets), (Tensor, double)>(
-            shard => Forward.Run(replica, counted, options.reduction, shard.Inputs, shard.Targets)));
-        var together = shards.Count > 1 && SyncBatchNorm.synchronizes(model);
-        var parts = bridge.Apply([.. passes], shards, devices, null, own, own is not null, together);
-        return Forward.Backward(parts, options.reduction, together, own);
-    }
-
-    /// <summary>Clip the gradients, step the optimizers and their schedulers.</summary>
-    private void Update(Transaction transaction)
-    {
-        if (accumulator.State.Batches > 0)
-        {
-            accumulator.Finish(mean: options.reduction != "sum");
-        }
-
-        bridge.clip_gradients(model.parameters().Cast<Parameter>(), options.clip_norm, options.clip_value);
-        transaction.BeforeUpdate();
-        var factor = options.scaling?.at(updates) ?? 1;
-        var scales = optimizers.Select(own => LinearScaling.Scaled(own, factor)).ToList();
-        try
-        {
-            if (options.mode == "master")
-            {
-                bridge.step(replicas, optimizer, options.buffers);
-            }
-            else
-            {
-                bridge.broadcast_gradients(replicas);
-                bridge.step(replicas, optimizers, options.buffers);
-            }
-        }
-        finally
-        {
-            scales.ForEach(scale => scale.Dispose());
-        }
-
-        foreach (var scheduler in schedulers)
-        {
-            scheduler.step();
-        }
-
-        updates++;
-    }
-
-    /// <summary>Keep what a step may change.</summary>
-    private Transaction Transaction() => new(replicas, optimizers, schedulers, states, accumulator);
 
     /// <summary>Take an optimizer that the caller made.</summary>
     private static Func<IEnumerable<Parameter>, optim.Optimizer> Given(optim.Optimizer optimizer, TrainerOptions? options)

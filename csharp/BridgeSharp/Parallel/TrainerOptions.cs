@@ -3,7 +3,8 @@ using static TorchSharp.torch;
 
 namespace BridgeSharp;
 
-/// <summary>What a <see cref="Trainer"/> can be told besides its model, optimizer, loss and devices.</summary>
+/// <summary>What a trainer can be told besides its model, optimizer, loss and devices.</summary>
+/// <remarks>Spec: R8.7.</remarks>
 public sealed record TrainerOptions
 {
     /// <summary>What the loss is over its samples: <c>"mean"</c>, <c>"sum"</c>, or <c>"count"</c>, a sum to be divided by what it counts: tokens, class weights, unmasked elements.</summary>
@@ -29,6 +30,9 @@ public sealed record TrainerOptions
 
     /// <summary>Scales the learning rate for several replicas; without, it stays as it is.</summary>
     public LinearScaling? scaling { get; init; }
+
+    /// <summary>Makes a fresh model, for one that cannot be copied, as in <see cref="bridge.replicate"/>.</summary>
+    public Func<nn.Module>? factory { get; init; }
 
     /// <summary>Refuse an option out of range.</summary>
     internal TrainerOptions Checked()

@@ -25,7 +25,7 @@ internal sealed class Transaction : IDisposable
     private readonly Accumulator accumulator;
     private readonly List<Parameter> parameters;
     private readonly List<Tensor?> gradients;
-    private readonly List<(Tensor Buffer, Tensor Value)> buffers;
+    private readonly BufferSnapshot buffers;
     private readonly Tensor[] random;
     private readonly (int Batches, double Total, Tensor?[] Sums) accumulated;
     private readonly List<FieldSnapshot> updates = [];
@@ -45,9 +45,9 @@ internal sealed class Transaction : IDisposable
         this.states = states;
         this.accumulator = accumulator;
         accumulated = accumulator.State;
-        parameters = [.. replicas.SelectMany(replica => replica.parameters())];
+        parameters = [.. replicas.SelectMany(Registered.Parameters)];
         gradients = [.. parameters.Select(parameter => parameter.grad)];
-        buffers = [.. replicas.SelectMany(replica => replica.buffers()).Select(buffer => (buffer, buffer.detach().clone()))];
+        buffers = new BufferSnapshot(replicas);
         random = states.snapshot();
     }
 
@@ -94,10 +94,11 @@ internal sealed class Transaction : IDisposable
         var failed = accumulator.State;
         accumulator.Restore(accumulated);
         accumulator.Discard(failed);
+        buffers.Restore();
         using var mode = no_grad();
-        foreach (var (tensor, value) in buffers.Concat(parameters.Zip(values, (parameter, value) => ((Tensor)parameter, value))))
+        foreach (var (parameter, value) in parameters.Zip(values))
         {
-            tensor.copy_(value);
+            parameter.copy_(value);
         }
 
         foreach (var (parameter, gradient) in parameters.Zip(gradients))

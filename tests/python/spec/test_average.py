@@ -62,6 +62,15 @@ def test_refusal_changes_nothing() -> None:
     assert [replica.get_parameter("w").grad for replica in replicas] == [1, 3]
 
 
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_nothing_comes_from_a_weight_of_0(order: list[int]) -> None:
+    """Not even NaN, the gradient of a mean over nothing. Spec: R5.1."""
+    gradients = [{"w": [2.0]}, {"w": [float("nan")]}]
+    replicas = replicas_of({"gradients": [gradients[index] for index in order]})
+    average(replicas, [1 - index for index in order])
+    assert [replica.get_parameter("w").grad for replica in replicas] == [2, 2]
+
+
 def test_every_replica_gets_a_copy_of_its_own() -> None:
     """Changing one replica's result leaves the others'. Spec: R5.6."""
     replicas = replicas_of({"gradients": [{"w": [1.0]}, {"w": [3.0]}, {"w": [5.0]}]})

@@ -84,6 +84,19 @@ def test_modes_hold_in_every_replica() -> None:
     assert torch.equal(net(ones), ones)
 
 
+def test_replicas_follow_what_is_frozen() -> None:
+    """What is frozen later has no gradient, and what is unfrozen has all of it. Spec: R4.11."""
+    module = nn.Linear(2, 1)
+    net = bridge.DataParallel(module, ["cpu"] * 3)
+    module.weight.requires_grad = False
+    net(torch.ones(3, 2)).sum().backward()
+    assert module.weight.grad is None
+    module.weight.requires_grad = True
+    net(torch.ones(3, 2)).sum().backward()
+    assert module.weight.grad is not None
+    assert module.weight.grad.tolist() == [[3, 3]]
+
+
 def test_module_keeps_the_buffers_of_replica_0() -> None:
     """Batch norm sees its shard; the module keeps what replica 0 saw. Spec: R25.3."""
     module = nn.BatchNorm1d(2, momentum=1.0).double()

@@ -143,8 +143,8 @@ def switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Switch]:
     """Give a switch that also breaks the verbs of the trainer, and take the threads' names."""
     own = Switch()
     for module, name, stage in (
-        ("trainer", "average", "average"),
-        ("trainer", "clip_gradients", "clip"),
+        ("trainer_step", "average", "average"),
+        ("trainer_step", "clip_gradients", "clip"),
         ("step", "resync", "resync"),
     ):
         verb = getattr(bridge, name)
@@ -289,6 +289,23 @@ def test_every_failing_replica_is_named(switch: Switch, stage: str) -> None:
     assert [failure.replica for failure in caught.value.failures] == [0, 2]
     assert "in replica 2 on device cpu: Broken" in str(caught.value)
     assert "in pull" in str(caught.value)
+
+
+def test_a_joint_backward_names_the_replicas_that_took_part(switch: Switch) -> None:
+    """One backward runs over the losses of synchronized replicas. Spec: R3.3, R21.2, R22.1."""
+    trainer = trainer_of(switch, 3, norm=SyncBatchNorm)
+    trainer.step(*batch_of(9))
+    before = all_of(trainer)
+    switch.stage = "backward"
+    with pytest.raises(ReplicaError) as caught:
+        trainer.step(*batch_of(9, 4))
+    assert [failure.replica for failure in caught.value.failures] == [0, 1, 2]
+    head = (
+        "backward: replicas 0, 1, 2 failed together, as one backward runs over their losses: Broken"
+    )
+    assert str(caught.value).startswith(head)
+    assert str(caught.value).count("in pull") == 1
+    assert equal(before, all_of(trainer))
 
 
 def test_a_backward_is_named_by_its_replica_where_others_count_nothing() -> None:

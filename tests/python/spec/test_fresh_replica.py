@@ -5,8 +5,9 @@ import threading
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
-from bridge import replicate
+from bridge import DataParallel, Trainer, replicate
 from tests.python.spec.holder import Holder
 from tests.python.spec.test_replicate import Tied
 
@@ -48,6 +49,34 @@ def test_what_cannot_be_copied_is_made() -> None:
     copy = replicate(model, ["cpu", "cpu"], lambda: Holder(threading.Lock()))[1]
     assert torch.equal(copy.layer.weight, model.layer.weight)
     assert copy.layer is not model.layer
+
+
+def test_trainer_and_data_parallel_take_a_factory() -> None:
+    """What cannot be copied trains as one model does. Spec: R4.9, R8.1, R25.1."""
+    torch.manual_seed(2)
+    inputs = torch.randn(5, 2, dtype=torch.float64)
+    model = Holder(threading.Lock()).double()
+    plain = nn.Linear(2, 2).double()
+    plain.load_state_dict(model.layer.state_dict())
+
+    def factory() -> Holder:
+        return Holder(threading.Lock()).double()
+
+    plain(inputs).square().mean().backward()
+    net = DataParallel(model, ["cpu"] * 3, factory=factory)
+    net(inputs).square().mean().backward()
+    for one, other in zip(model.parameters(), plain.parameters(), strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        assert torch.allclose(one.grad, other.grad, rtol=0, atol=1e-12)
+    optimizers = [torch.optim.SGD(own.parameters(), lr=0.5) for own in (model, plain)]
+    targets = torch.zeros_like(inputs)
+    trainer = Trainer(model, optimizers[0], functional.mse_loss, ["cpu"] * 3, factory=factory)
+    trainer.step(inputs, targets)
+    optimizers[1].step()
+    for replica in trainer.replicas:
+        for one, other in zip(replica.parameters(), plain.parameters(), strict=True):
+            assert torch.allclose(one, other, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

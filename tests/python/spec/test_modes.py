@@ -1,11 +1,13 @@
 """The trainer's modes, buffers and schedulers, and models with parameters of every kind."""
 
+import copy
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils.clip_grad import clip_grad_norm_
 from torch.optim import lr_scheduler
 
 from bridge import LinearScaling, Trainer
@@ -61,6 +63,76 @@ def test_buffers_follow_their_policy(buffers: Any, mode: Any, expected: list[flo
     inputs = torch.tensor([[0.0], [2.0], [2.0], [4.0]]).double()
     trainer.step(inputs, inputs)
     assert [r.get_buffer("running_mean").item() for r in trainer.replicas] == expected
+
+
+@pytest.mark.parametrize("mode", ["master", "all"])
+def test_replicas_follow_what_is_frozen_and_in_which_mode(mode: Any) -> None:  # noqa: ANN401
+    """A model that is frozen and unfrozen in part on the way trains as one. Spec: R4.11, R8.1."""
+    torch.manual_seed(2)
+    models = [nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).double()]
+    models.append(copy.deepcopy(models[0]))
+    trainers = [
+        Trainer(
+            model, lambda parameters: torch.optim.SGD(parameters, lr=0.5), functional.mse_loss,
+            [CPU] * count, mode=mode,
+        )
+        for model, count in zip(models, (3, 1), strict=True)
+    ]  # fmt: skip
+    inputs, targets = torch.randn(7, 3).double(), torch.randn(7, 2).double()
+    plans: list[list[int]] = [[0], [], [2], [0, 2]]
+    for frozen in plans:
+        for model, trainer in zip(models, trainers, strict=True):
+            model[1].eval()
+            for index in (0, 2):
+                model[index].requires_grad_(index not in frozen)
+            trainer.step(inputs, targets)
+            assert [i for i in (0, 2) if model[i].weight.grad is None] == frozen
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert float((one - other).detach().abs().max()) <= 1e-12
+
+
+class Language(nn.Module):
+    """Predicts the next of seven words; the output layer has the weight of the embedding."""
+
+    def __init__(self) -> None:
+        """Tie the weights."""
+        super().__init__()
+        self.embedding = nn.Embedding(7, 3)
+        self.output = nn.Linear(3, 7)
+        self.output.weight = self.embedding.weight
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        """Score every word ``(N, 7)`` after a word ``(N,)``."""
+        scores: torch.Tensor = self.output(self.embedding(words))
+        return scores
+
+
+@pytest.mark.parametrize("mode", ["master", "all"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_tied_embedding_trains_as_in_one_model(mode: Any, accumulate: int) -> None:  # noqa: ANN401
+    """Reduced, accumulated, clipped and moved once. Spec: R5.7, R7.4, R7.5, R8.1."""
+    torch.manual_seed(1)
+    models = [Language().double() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+
+    def make(parameters: Any) -> torch.optim.Optimizer:  # noqa: ANN401
+        return torch.optim.SGD(parameters, lr=0.5, momentum=0.9)
+
+    trainer = Trainer(
+        models[0], make, functional.cross_entropy, [CPU] * 2, mode=mode,
+        accumulate=accumulate, clip_norm=0.25,
+    )  # fmt: skip
+    optimizer = make(models[1].parameters())
+    for _ in range(3):
+        words, following = torch.randint(7, (2, 10))
+        for part in range(accumulate):
+            trainer.step(words[part::accumulate], following[part::accumulate])
+        optimizer.zero_grad(set_to_none=True)
+        functional.cross_entropy(models[1](words), following).backward()  # type: ignore[no-untyped-call]
+        clip_grad_norm_(models[1].parameters(), 0.25)
+        optimizer.step()
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert float((one - other).detach().abs().max()) <= 1e-12
 
 
 def test_frozen_tied_and_unused_parameters() -> None:

@@ -167,12 +167,15 @@ def test_what_draws_is_known_by_its_layers() -> None:
         nn.Dropout(0.5), nn.Dropout1d(0.1), nn.Dropout2d(0.1), nn.Dropout3d(0.1),
         nn.AlphaDropout(0.1), nn.FeatureAlphaDropout(0.1), nn.RReLU(),
         LSTM(2, 2, num_layers=2, dropout=0.1), nn.MultiheadAttention(2, 1, dropout=0.1),
+        nn.Transformer(2, 1, 1, 1, 2), nn.TransformerEncoderLayer(2, 1, 2),
+        nn.TransformerDecoderLayer(2, 1, 2),
     ]  # fmt: skip
     assert all(draws(nn.Sequential(nn.ReLU(), module)) for module in drawing)
     assert not any(draws(module.eval()) for module in drawing)
     assert draws(nn.FractionalMaxPool2d(2, output_size=1).eval())
     assert draws(nn.Sequential(Own().eval()))
     assert not draws(nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.0), LSTM(2, 2)))
+    assert not draws(nn.Transformer(2, 1, 1, 1, 2, dropout=0.0))
 
 
 def test_parallel_apply_takes_states() -> None:

@@ -1,5 +1,7 @@
 """Giving every replica the state of replica 0."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -91,6 +93,45 @@ def test_optimizers_take_the_first_ones_state() -> None:
     assert [optimizer.param_groups[0]["lr"] for optimizer in optimizers] == [0.5] * 3
     with pytest.raises(ValueError, match=r"^resync: expected 3 optimizers, one per replica, got 2"):
         resync(replicas, optimizers=optimizers[:2])
+
+
+class Master(torch.optim.Optimizer):
+    """An optimizer of the user's with a wide copy of each parameter, a counter and a list."""
+
+    def __init__(self, parameters: Any) -> None:  # noqa: ANN401
+        """Start without state."""
+        super().__init__(parameters, {"lr": 0.1})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # noqa: ANN401, ARG002
+        """Move the wide copies."""
+        for parameter in self.param_groups[0]["params"]:
+            state = self.state[parameter]
+            if not state:
+                state.update(wide=parameter.double(), seen=torch.tensor(2**53 + 1), history=[])
+            state["wide"].sub_(parameter.grad.double(), alpha=self.param_groups[0]["lr"])
+            state["history"].append(state["wide"] / 3)
+            parameter.copy_(state["wide"])
+
+
+@pytest.mark.parametrize("make", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, Master])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_state_of_optimizers_is_copied_bit_for_bit(make: Any, dtype: torch.dtype) -> None:  # noqa: ANN401
+    """Whatever its dtypes: wide copies, counters, steps. Spec: R6.5."""
+    replicas = replicate(nn.Linear(2, 2).to(dtype), ["cpu"] * 2)
+    options = {"momentum": 0.9, "lr": 0.1} if make is torch.optim.SGD else {}
+    optimizers = [make(replica.parameters(), **options) for replica in replicas]
+    for _ in range(3):
+        replicas[0].zero_grad(set_to_none=True)
+        replicas[0](torch.ones(1, 2, dtype=dtype)).square().sum().backward()
+        optimizers[0].step()
+    resync(replicas, optimizers=optimizers)
+    for given, own in zip(replicas[0].parameters(), replicas[1].parameters(), strict=True):
+        states = [optimizers[0].state[given], optimizers[1].state[own]]
+        assert_same(*states)
+        tensors = [key for key, value in states[0].items() if isinstance(value, torch.Tensor)]
+        assert tensors
+        assert all(states[0][key].data_ptr() != states[1][key].data_ptr() for key in tensors)
 
 
 def test_buffers_that_are_not_persistent_stay() -> None:

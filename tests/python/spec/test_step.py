@@ -42,6 +42,16 @@ def test_refusal_changes_nothing() -> None:
     assert [float(replica.get_parameter("w")) for replica in replicas] == [1, 1]
 
 
+def test_a_parameter_twice_is_refused() -> None:
+    """The optimizer would move it twice in one step. Spec: R7.2."""
+    model = nn.Linear(2, 1)
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        optimizer = torch.optim.SGD([*model.parameters(), model.weight], lr=1.0)
+    expected = "step: expected an optimizer that has every parameter once, got 1 of 3 again"
+    with refusal({"raises": {"ValueError": expected}}):
+        step([model], optimizer)
+
+
 def test_modes_leave_the_same_parameters() -> None:
     """One optimizer per replica and one for all give the same bits. Spec: R7.1, R7.3."""
     torch.manual_seed(3)

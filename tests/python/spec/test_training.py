@@ -38,6 +38,42 @@ def test_vectors(case: Case) -> None:
     assert_state(trainer, case.get("flushed", case["states"][-1]), case["relative"])
 
 
+@pytest.mark.parametrize(
+    ("reduction", "value", "text"),
+    [
+        ("mean", torch.ones(2, 1), "a scalar tensor, got shape (2, 1)"),
+        ("sum", None, "a scalar tensor, got NoneType"),
+        ("mean", 1.0, "a scalar tensor, got float"),
+        ("mean", (torch.ones(()), 1), "a scalar tensor, got tuple"),
+        ("count", torch.ones(()), "a sum and a count, got Tensor"),
+        ("count", (1.0, 1), "a scalar tensor, got float"),
+        ("count", (torch.ones(2), 1), "a scalar tensor, got shape (2,)"),
+        ("count", (torch.ones(()), None), "a count of one number, got NoneType"),
+        ("count", (torch.ones(()), torch.ones(3)), "a count of one number, got shape (3,)"),
+    ],
+)
+def test_what_is_no_loss_is_refused(reduction: Any, value: Any, text: str) -> None:  # noqa: ANN401
+    """The error says what came instead. Spec: R8.5."""
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    trainer = Trainer(model, optimizer, lambda *_: value, [CPU] * 2, reduction=reduction)
+    with pytest.raises(ReplicaError) as caught:
+        trainer.step(torch.ones(2, 1), torch.ones(2, 1))
+    expected = f"Trainer: expected the loss to return {text}"
+    assert [str(failure.error) for failure in caught.value.failures] == [expected] * 2
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    """A part of a batch, and fewer than no epochs. Spec: R8.3, R8.7."""
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    expected = "Trainer: expected accumulate to be a whole number, got 1.5"
+    with refusal({"raises": {"ValueError": expected}}):
+        Trainer(model, optimizer, functional.mse_loss, accumulate=1.5)  # type: ignore[arg-type]
+    with refusal({"raises": {"ValueError": "Trainer: expected epochs of at least 0, got -1"}}):
+        Trainer(model, optimizer, functional.mse_loss).fit([], epochs=-1)
+
+
 @cases("trainer_options")
 def test_refused_options(case: Case) -> None:
     """Options out of range are refused, in the words of the vectors. Spec: R8.7."""
@@ -104,20 +140,6 @@ def test_a_count_out_of_range_is_refused(count: float) -> None:
     with pytest.raises(ReplicaError) as caught:
         trainer.step(torch.ones(2, 1), torch.ones(2, 1))
     assert [str(failure.error) for failure in caught.value.failures] == [message] * 2
-
-
-@pytest.mark.parametrize(
-    ("reduction", "expected"),
-    [("count", "a sum and a count, got Tensor"), ("mean", "a tensor, got tuple")],
-)
-def test_a_loss_of_another_form_is_refused(reduction: Any, expected: str) -> None:  # noqa: ANN401
-    """The loss returns what the reduction asks for. Spec: R8.5."""
-    model = nn.Linear(1, 1)
-    kind = "mean" if reduction == "count" else "count"
-    trainer = Trainer(model, torch.optim.SGD(model.parameters(), lr=1.0),
-                      loss_of("mse", kind), reduction=reduction)  # fmt: skip
-    with pytest.raises(ReplicaError, match=f"Trainer: expected the loss to return {expected}"):
-        trainer.step(torch.ones(2, 1), torch.ones(2, 1))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "count"])

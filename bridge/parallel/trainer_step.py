@@ -1,0 +1,129 @@
+"""One step of a trainer: it makes gradients, reduces them and updates from them."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from bridge.parallel.accumulator import Accumulator
+from bridge.parallel.average import average, broadcast_gradients
+from bridge.parallel.clip import clip_gradients
+from bridge.parallel.flags import follow
+from bridge.parallel.forward import Forward, Loss, Part, Whole, backward
+from bridge.parallel.interrupts import held_back
+from bridge.parallel.linear_scaling import scaled
+from bridge.parallel.parallel_apply import parallel_apply
+from bridge.parallel.random_states import RandomStates, draws
+from bridge.parallel.scatter import scatter
+from bridge.parallel.step import step
+from bridge.parallel.sync_batch_norm import synchronizes
+from bridge.parallel.trainer_options import TrainerOptions
+from bridge.parallel.transaction import Transaction
+
+
+class TrainerStep:
+    """Trains replicas on one batch at a time; a step that fails changes nothing.
+
+    Args:
+        replicas: the modules; the first is the model.
+        optimizers: that of the model, or in mode ``"all"`` one per replica.
+        loss: ``(outputs, targets)`` to a scalar, or to a sum and a count.
+        devices: one per replica.
+        options: what else there is to say.
+
+    Spec: R8.1, R20.1, R20.3, R21.1
+    """
+
+    def __init__(
+        self,
+        replicas: Sequence[nn.Module],
+        optimizers: Sequence[Optimizer],
+        loss: Loss,
+        devices: Sequence[torch.device],
+        options: TrainerOptions,
+    ) -> None:
+        """Make the schedulers, and start without gradients."""
+        self.loss = loss
+        self.updates = 0
+        self._options = options
+        self._replicas = replicas
+        self._optimizers = optimizers
+        make = options.scheduler
+        self.schedulers = [make(own) for own in optimizers] if make is not None else []
+        self._devices = devices
+        self._states = RandomStates(devices)
+        self._accumulator = Accumulator(list(replicas[0].parameters()))
+        self._drew: bool | None = None
+
+    def train(self, inputs: Any, targets: Any) -> Whole:  # noqa: ANN401 - any tree
+        """Train on one batch, and return its loss with what that is over."""
+        shards = scatter((inputs, targets), self._devices)
+        whole = self._attempt(shards)
+        # A model that drew for the first time while its replicas ran at once: undone; now in turn.
+        return whole or self.train(inputs, targets)
+
+    def flush(self) -> bool:
+        """Update from the batches that wait for more, and tell whether there were any."""
+        if not self._accumulator.batches:
+            return False
+        with self._transaction() as transaction:
+            self._update(transaction)
+        return True
+
+    def _attempt(self, shards: Sequence[Any]) -> Whole | None:
+        """Train on the shards of one batch, or return None where the model drew unexpectedly."""
+        in_turn = self._drew is not False or draws(self._replicas[0])
+        with self._transaction() as transaction:
+            whole = self._gradients(shards, self._states if in_turn else None)
+            drew = transaction.drew()
+            self._drew = drew or bool(self._drew)
+            if drew and not in_turn and len(shards) > 1:
+                transaction.roll_back()
+                return None
+            average(self._replicas, reduction="sum", broadcast=False)
+            if self._options.accumulate > 1:
+                self._accumulator.add(1.0 if self._options.reduction == "sum" else whole[1])
+            if self._accumulator.batches in (0, self._options.accumulate):
+                self._update(transaction)
+        return whole
+
+    def _gradients(self, shards: Sequence[Any], states: RandomStates | None) -> Whole:
+        """Run forwards and backwards: in turn where the model draws, or may."""
+        follow(self._replicas)
+        for replica in self._replicas:
+            replica.zero_grad(set_to_none=True)
+        reduction = self._options.reduction
+        passes = [Forward(replica, self.loss, reduction) for replica in self._replicas]
+        parts: list[Part] = parallel_apply(passes, shards, devices=self._devices, states=states)
+        together = len(parts) > 1 and synchronizes(self._replicas[0])
+        return backward(parts, reduction, together=together, states=states)
+
+    def _update(self, transaction: Transaction) -> None:
+        """Clip the gradients, step the optimizers and their schedulers."""
+        options = self._options
+        if self._accumulator.batches:
+            self._accumulator.finish(mean=options.reduction != "sum")
+        clip_gradients(self._replicas[0].parameters(), options.clip_norm, options.clip_value)
+        transaction.before_update()
+        factor = 1.0 if options.scaling is None else options.scaling.at(self.updates)
+        with held_back():
+            with ExitStack() as scale:
+                for optimizer in self._optimizers:
+                    scale.enter_context(scaled(optimizer, factor))
+                if options.mode == "master":
+                    step(self._replicas, self._optimizers[0], options.buffers)
+                else:
+                    broadcast_gradients(self._replicas)
+                    step(self._replicas, self._optimizers, options.buffers)
+            for scheduler in self.schedulers:
+                scheduler.step()
+            self.updates += 1
+            transaction.commit()
+
+    def _transaction(self) -> Transaction:
+        """Keep what a step may change."""
+        items = (self._optimizers, self.schedulers)
+        return Transaction(self._replicas, *items, self._states, self._accumulator)
