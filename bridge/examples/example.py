@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
+from torch import nn
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ class Result:
     losses: list[float]
     numbers: dict[str, float]
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+def difference(one: nn.Module, other: nn.Module) -> float:
+    """Measure how far the parameters of two models are apart at most."""
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return max((a - b).abs().max().item() for a, b in pairs)
 
 
 Example = Callable[[Setting, Callable[[str], None]], Result]

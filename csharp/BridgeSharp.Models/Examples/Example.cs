@@ -60,6 +60,13 @@ public sealed record Result(
         IReadOnlyList<double> losses, IReadOnlyDictionary<string, double> numbers, OrderedDictionary<string, Tensor> state)
         => new(losses, numbers, new OrderedDictionary<string, Tensor>(state.Select(
             entry => KeyValuePair.Create(entry.Key, entry.Value.detach().clone().DetachFromDisposeScope()))));
+
+    /// <summary>Measure how far the parameters of two models are apart at most.</summary>
+    internal static double Difference(nn.Module one, nn.Module other)
+    {
+        using var scope = NewDisposeScope();
+        return one.parameters().Zip(other.parameters(), (a, b) => (a - b).abs().max().to(float64).item<double>()).Max();
+    }
 }
 
 /// <summary>Whole systems on the verbs, twins of those in the Python package: one file each.</summary>
