@@ -128,7 +128,8 @@ def _accuracy(model: nn.Module, samples: Batch) -> float:
     """Measure the share of samples whose largest output is at their label."""
     inputs, labels = samples
     with torch.no_grad():
-        return (model(inputs).argmax(1) == labels).double().mean().item()
+        share: torch.Tensor = (model(inputs).argmax(1) == labels).double().mean()
+    return share.item()
 
 
 def _model(setting: Setting) -> MLP:
