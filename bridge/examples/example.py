@@ -19,7 +19,7 @@ class Setting:
         reference: whose optimizer formulas; Python runs those of its own torch.
 
     Raises:
-        ValueError: a number below 1, or another dtype.
+        ValueError: a number out of range, or another dtype.
 
     Spec: R23.1
     """
@@ -36,6 +36,9 @@ class Setting:
             if value < 1:
                 message = f"example: expected {name} of at least 1, got {value}"
                 raise ValueError(message)
+        if self.seed < 0:
+            message = f"example: expected seed of at least 0, got {self.seed}"
+            raise ValueError(message)
         if self.dtype not in ("float32", "float64"):
             message = f"example: expected dtype float32 or float64, got {self.dtype}"
             raise ValueError(message)

@@ -27,7 +27,7 @@ public sealed record Setting
 
     /// <summary>Refuse what cannot be run.</summary>
     /// <returns>This setting.</returns>
-    /// <exception cref="ArgumentException">A number below 1, or another dtype.</exception>
+    /// <exception cref="ArgumentException">A number out of range, or another dtype.</exception>
     public Setting Checked()
     {
         foreach (var (name, value) in new[] { (nameof(steps), steps), (nameof(replicas), replicas) })
@@ -36,6 +36,11 @@ public sealed record Setting
             {
                 throw new ArgumentException($"example: expected {name} of at least 1, got {value}");
             }
+        }
+
+        if (seed < 0)
+        {
+            throw new ArgumentException($"example: expected seed of at least 0, got {seed}");
         }
 
         return dtype is "float32" or "float64"
