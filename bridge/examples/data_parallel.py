@@ -11,7 +11,7 @@ from bridge.examples.example import Result, Setting
 from bridge.models import ResNet18
 from bridge.parallel import DataParallel
 
-BATCH, BATCHES, SIDE, CLASSES, RATE = 8, 2, 16, 10, 0.02
+BATCH, BATCHES, SIDE, CLASSES, RATE = 16, 2, 16, 10, 0.02
 
 
 def run(setting: Setting, say: Callable[[str], None]) -> Result:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
+from torch import nn
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Setting:
         reference: whose optimizer formulas; Python runs those of its own torch.
 
     Raises:
-        ValueError: a number below 1, or another dtype.
+        ValueError: a number out of range, or another dtype.
 
     Spec: R23.1
     """
@@ -35,6 +36,9 @@ class Setting:
             if value < 1:
                 message = f"example: expected {name} of at least 1, got {value}"
                 raise ValueError(message)
+        if self.seed < 0:
+            message = f"example: expected seed of at least 0, got {self.seed}"
+            raise ValueError(message)
         if self.dtype not in ("float32", "float64"):
             message = f"example: expected dtype float32 or float64, got {self.dtype}"
             raise ValueError(message)
@@ -58,6 +62,12 @@ class Result:
     losses: list[float]
     numbers: dict[str, float]
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+def difference(one: nn.Module, other: nn.Module) -> float:
+    """Measure how far the parameters of two models are apart at most."""
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return max((a - b).abs().max().item() for a, b in pairs)
 
 
 Example = Callable[[Setting, Callable[[str], None]], Result]

@@ -2,23 +2,22 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.optim import Adam, Optimizer
 
-from bridge.data import order
-from bridge.examples.example import Result, Setting
+from bridge.data import Loader
+from bridge.examples.example import Result, Setting, difference
 from bridge.models import MLP
 from bridge.parallel import LinearScaling, average, parallel_apply, replicate, scatter, step
 
 # Four whole batches and one of a single sample make an epoch.
-SAMPLES, BATCH, FEATURES, CLASSES = 513, 128, 1024, 10
-RATE, ACCUMULATE, WARM_UP = 1e-3, 2, 4
+SAMPLES, UNSEEN, BATCH, FEATURES, CLASSES = 513, 512, 128, 1024, 10
+NOISE, RATE, ACCUMULATE, WARM_UP = 4.0, 1e-3, 2, 4
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -33,15 +32,18 @@ def run(setting: Setting, say: Callable[[str], None]) -> Result:
         say: takes progress, line by line.
 
     Returns:
-        The losses, the state, the speed of replicas and of one model, and how they differ.
+        The losses, the state, the accuracy on samples that were not trained on, the speed of
+        replicas and of one model, and how far their parameters are apart.
 
     Spec: R23.2
     """
+    data, unseen = _data(setting)
     model, alone = _model(setting), _model(setting)
     replicas = replicate(model, ["cpu"] * setting.replicas)
     optimizer, other = Adam(model.parameters(), lr=RATE), Adam(alone.parameters(), lr=RATE)
+    before = _accuracy(model, unseen)
     losses, speeds, speeds_alone = [], [], []
-    for group, rate in _updates(setting):
+    for group, rate in _updates(Loader(data, BATCH, seed=setting.seed), setting.steps):
         optimizer.param_groups[0]["lr"] = other.param_groups[0]["lr"] = rate
         loss, speed = _measured(_train, replicas, optimizer, group)
         speeds_alone.append(_measured(_train_alone, alone, other, group)[1])
@@ -49,11 +51,10 @@ def run(setting: Setting, say: Callable[[str], None]) -> Result:
         losses.append(loss)
         progress = f"step {len(losses)} of {setting.steps}: samples {_count(group)}"
         say(f"{progress}, rate {rate:.5f}, loss {loss:.4f}")
-    pairs = zip(model.parameters(), alone.parameters(), strict=True)
     numbers = {
-        "first loss": losses[0],
-        "last loss": losses[-1],
-        "difference": max((a - b).abs().max().item() for a, b in pairs),
+        "accuracy, untrained": before,
+        "accuracy, trained": _accuracy(model, unseen),
+        "difference": difference(model, alone),
         "samples per second": max(speeds),
         "samples per second, alone": max(speeds_alone),
         "ratio": max(speeds) / max(speeds_alone),
@@ -91,39 +92,22 @@ def _train_alone(model: nn.Module, optimizer: Optimizer, group: Sequence[Batch])
     return loss.item()
 
 
-def _updates(setting: Setting) -> Iterator[tuple[list[Batch], float]]:
+def _updates(loader: Loader, steps: int) -> Iterator[tuple[list[Batch], float]]:
     """Yield the batches of each step, and its learning rate."""
-    data = _data(setting)
-    half = (setting.steps + 1) // 2
-    for group in islice(_groups(data, setting.seed, 1), half):
+    half = (steps + 1) // 2
+    for group in islice(_groups(loader, 1), half):
         yield group, RATE
     scaling = LinearScaling(ACCUMULATE, WARM_UP)
-    groups = _groups(data, setting.seed, ACCUMULATE)
-    for update, group in enumerate(islice(groups, setting.steps - half)):
+    for update, group in enumerate(islice(_groups(loader, ACCUMULATE), steps - half)):
         yield group, RATE * scaling.at(update)
 
 
-def _groups(data: Batch, seed: int, size: int) -> Iterator[list[Batch]]:
+def _groups(loader: Loader, size: int) -> Iterator[list[Batch]]:
     """Yield batches in groups, epoch after epoch; the last group of an epoch may be smaller."""
-    for epoch in count():
-        batches = _epoch(data, seed, epoch)
+    while True:
+        batches = iter(loader)
         while group := list(islice(batches, size)):
             yield group
-
-
-def _epoch(data: Batch, seed: int, epoch: int) -> Iterator[Batch]:
-    """Yield the batches of an epoch in its own order; a thread reads one ahead."""
-
-    def read(indices: torch.Tensor) -> Batch:
-        return data[0][indices], data[1][indices]
-
-    first, *others = torch.split(order(SAMPLES, seed, epoch), BATCH)
-    with ThreadPoolExecutor(1, "reader") as reader:
-        ahead = reader.submit(read, first)
-        for indices in others:
-            batch, ahead = ahead.result(), reader.submit(read, indices)
-            yield batch
-        yield ahead.result()
 
 
 def _measured(
@@ -140,16 +124,25 @@ def _count(group: Sequence[Batch]) -> int:
     return sum(len(labels) for _, labels in group)
 
 
+def _accuracy(model: nn.Module, samples: Batch) -> float:
+    """Measure the share of samples whose largest output is at their label."""
+    inputs, labels = samples
+    with torch.no_grad():
+        share: torch.Tensor = (model(inputs).argmax(1) == labels).double().mean()
+    return share.item()
+
+
 def _model(setting: Setting) -> MLP:
     """Make the model from its seed."""
     torch.manual_seed(setting.seed)
     return MLP().to(setting.torch_dtype)
 
 
-def _data(setting: Setting) -> Batch:
-    """Draw vectors around the centers of their classes."""
+def _data(setting: Setting) -> tuple[Batch, Batch]:
+    """Draw vectors around the centers of their classes: some to train on, and some to test with."""
     draw = torch.Generator().manual_seed(setting.seed)
-    labels = torch.randint(CLASSES, (SAMPLES,), generator=draw)
+    labels = torch.randint(CLASSES, (SAMPLES + UNSEEN,), generator=draw)
     centers = torch.randn(CLASSES, FEATURES, generator=draw)
-    inputs = centers[labels] + torch.randn(SAMPLES, FEATURES, generator=draw)
-    return inputs.to(setting.torch_dtype), labels
+    noise = NOISE * torch.randn(SAMPLES + UNSEEN, FEATURES, generator=draw)
+    inputs = (centers[labels] + noise).to(setting.torch_dtype)
+    return (inputs[:SAMPLES], labels[:SAMPLES]), (inputs[SAMPLES:], labels[SAMPLES:])

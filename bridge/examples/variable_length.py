@@ -1,16 +1,16 @@
 """Sequences of different lengths: an LSTM, and one whole sample for each replica."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count, islice
+from itertools import chain, islice, repeat
 
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.optim import Adam, Optimizer
 
-from bridge.data import order
-from bridge.examples.example import Result, Setting
+from bridge.data import Loader
+from bridge.examples.example import Result, Setting, difference
 from bridge.parallel import average, parallel_apply, replicate, scatter, step
 
 # A prime number: with 2 or more replicas the last batch of an epoch has fewer samples than devices.
@@ -55,8 +55,10 @@ def run(setting: Setting, say: Callable[[str], None]) -> Result:
     replicas = replicate(model, devices)
     passes = [partial(_pass, replica) for replica in replicas]
     optimizer, other = Adam(model.parameters(), lr=RATE), Adam(alone.parameters(), lr=RATE)
+    # As many samples as there are replicas, or what is left of them.
+    loader = Loader(_data(setting), setting.replicas, seed=setting.seed, collate="list")
     losses = []
-    for batch in islice(_batches(setting), setting.steps):
+    for batch in islice(chain.from_iterable(repeat(loader)), setting.steps):
         for replica in replicas:
             replica.zero_grad(set_to_none=True)
         parts = parallel_apply(passes, scatter(batch, devices))
@@ -66,12 +68,11 @@ def run(setting: Setting, say: Callable[[str], None]) -> Result:
         _train_alone(alone, other, batch)
         lengths = ", ".join(str(len(sequence)) for sequence, _ in batch)
         say(f"step {len(losses)} of {setting.steps}: lengths {lengths}, loss {losses[-1]:.4f}")
-    epoch = min(-(-SAMPLES // setting.replicas), setting.steps)
-    pairs = zip(model.parameters(), alone.parameters(), strict=True)
+    epoch = min(len(loader), setting.steps)
     numbers = {
         "loss, first epoch": sum(losses[:epoch]) / epoch,
         "loss, last epoch": sum(losses[-epoch:]) / epoch,
-        "difference": max((a - b).abs().max().item() for a, b in pairs),
+        "difference": difference(model, alone),
     }
     return Result(losses, numbers, model.state_dict())
 
@@ -89,14 +90,6 @@ def _train_alone(model: nn.Module, optimizer: Optimizer, samples: Sequence[Sampl
     optimizer.zero_grad(set_to_none=True)
     _pass(model, samples)
     optimizer.step()
-
-
-def _batches(setting: Setting) -> Iterator[list[Sample]]:
-    """Yield as many samples as there are replicas, or what is left of them, epoch after epoch."""
-    data = _data(setting)
-    for epoch in count():
-        for indices in torch.split(order(SAMPLES, setting.seed, epoch), setting.replicas):
-            yield [data[index] for index in indices.tolist()]
 
 
 def _model(setting: Setting) -> SeqModel:

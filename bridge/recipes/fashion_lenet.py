@@ -1,6 +1,7 @@
 """LeNet on Fashion-MNIST."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
@@ -40,7 +41,7 @@ class FashionLeNet:
         FileNotFoundError: the data set is missing; the message says how to get it.
         IdxError: a damaged file.
 
-    Spec: R14.2, R14.3
+    Spec: R14.2, R14.3, R14.4
     """
 
     title = "LeNet on Fashion-MNIST"
@@ -60,7 +61,7 @@ class FashionLeNet:
         self.trainer = Trainer(model, optimizer, functional.cross_entropy, devices)
         self.done = 0
         self._loader = Loader(self.train, options.batch, seed=options.seed)
-        self._batches = chain.from_iterable(repeat(self._loader))
+        self._batches = self._epochs()
 
     @property
     def steps_per_epoch(self) -> int:
@@ -74,10 +75,16 @@ class FashionLeNet:
         return whole if self.options.steps is None else min(whole, self.options.steps)
 
     def step(self) -> StepResult:
-        """Train on the next batch."""
+        """Train on the next batch; after a failure the next call takes the same one."""
         start = time.perf_counter()
-        images, labels = next(self._batches)
-        loss = self.trainer.step(images, labels)
+        state = self._loader.state_dict()
+        try:
+            images, labels = next(self._batches)
+            loss = self.trainer.step(images, labels)
+        except BaseException:
+            self._loader.load_state_dict(state)
+            self._batches = self._epochs()
+            raise
         seconds = time.perf_counter() - start
         self.done += 1
         batch = digest([("images", images), ("labels", labels)])
@@ -93,6 +100,10 @@ class FashionLeNet:
     def digest(self) -> str:
         """Digest the model's state."""
         return digest(self.trainer.state_dict().items())
+
+    def _epochs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Give the batches from where the loader is, epoch after epoch."""
+        return chain.from_iterable(repeat(self._loader))
 
 
 def accuracy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

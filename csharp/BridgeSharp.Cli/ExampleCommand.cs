@@ -33,7 +33,7 @@ internal static class ExampleCommand
         };
         foreach (var (name, value) in run(setting.Checked(), Console.WriteLine).numbers)
         {
-            Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{name,-28}{value:G6}"));
+            Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{name,-28}{value:g6}"));
         }
 
         return 0;

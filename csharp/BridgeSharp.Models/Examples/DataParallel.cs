@@ -8,7 +8,7 @@ namespace BridgeSharp.Models.Examples;
 /// <summary>The drop-in module: ResNet-18 in DataParallel, with the loop of one device.</summary>
 public static class DataParallelExample
 {
-    private const int Batch = 8, Batches = 2, Side = 16, Classes = 10;
+    private const int Batch = 16, Batches = 2, Side = 16, Classes = 10;
     private const double Rate = 0.02;
 
     /// <summary>Train ResNet-18 with its loop unchanged, only its net wrapped, and compare with one device.</summary>

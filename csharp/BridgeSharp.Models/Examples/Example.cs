@@ -27,7 +27,7 @@ public sealed record Setting
 
     /// <summary>Refuse what cannot be run.</summary>
     /// <returns>This setting.</returns>
-    /// <exception cref="ArgumentException">A number below 1, or another dtype.</exception>
+    /// <exception cref="ArgumentException">A number out of range, or another dtype.</exception>
     public Setting Checked()
     {
         foreach (var (name, value) in new[] { (nameof(steps), steps), (nameof(replicas), replicas) })
@@ -36,6 +36,11 @@ public sealed record Setting
             {
                 throw new ArgumentException($"example: expected {name} of at least 1, got {value}");
             }
+        }
+
+        if (seed < 0)
+        {
+            throw new ArgumentException($"example: expected seed of at least 0, got {seed}");
         }
 
         return dtype is "float32" or "float64"
@@ -60,6 +65,13 @@ public sealed record Result(
         IReadOnlyList<double> losses, IReadOnlyDictionary<string, double> numbers, OrderedDictionary<string, Tensor> state)
         => new(losses, numbers, new OrderedDictionary<string, Tensor>(state.Select(
             entry => KeyValuePair.Create(entry.Key, entry.Value.detach().clone().DetachFromDisposeScope()))));
+
+    /// <summary>Measure how far the parameters of two models are apart at most.</summary>
+    internal static double Difference(nn.Module one, nn.Module other)
+    {
+        using var scope = NewDisposeScope();
+        return one.parameters().Zip(other.parameters(), (a, b) => (a - b).abs().max().to(float64).item<double>()).Max();
+    }
 }
 
 /// <summary>Whole systems on the verbs, twins of those in the Python package: one file each.</summary>

@@ -11,8 +11,9 @@ namespace BridgeSharp.Models.Examples;
 public static class ManualLoop
 {
     // Four whole batches and one of a single sample make an epoch.
-    private const int Samples = 513, Batch = 128, Features = 1024, Classes = 10, Accumulate = 2, WarmUp = 4;
-    private const double Rate = 1e-3;
+    private const int Samples = 513, Unseen = 512, Batch = 128, Features = 1024, Classes = 10;
+    private const double Noise = 4.0, Rate = 1e-3;
+    private const int Accumulate = 2, WarmUp = 4;
 
     /// <summary>Train the MLP on replicas in a loop of verbs, and one undivided model on the same samples.</summary>
     /// <remarks>
@@ -21,18 +22,25 @@ public static class ManualLoop
     /// </remarks>
     /// <param name="setting">What to run.</param>
     /// <param name="say">Takes progress, line by line.</param>
-    /// <returns>The losses, the state, the speed of replicas and of one model, and how they differ.</returns>
+    /// <returns>
+    /// The losses, the state, the accuracy on samples that were not trained on, the speed of replicas and of one model,
+    /// and how far their parameters are apart.
+    /// </returns>
     public static Result Run(Setting setting, Action<string> say)
     {
         using var scope = NewDisposeScope();
+        var (data, unseen) = Data(setting);
         using var model = Model(setting);
         using var alone = Model(setting);
         var replicas = replicate(model, [.. Enumerable.Repeat(CPU, setting.replicas)]);
         using var optimizer = new Adam(model.parameters(), lr: Rate, reference: setting.reference);
         using var other = new Adam(alone.parameters(), lr: Rate, reference: setting.reference);
+        var before = Accuracy(model, unseen);
         List<double> losses = [], speeds = [], speedsAlone = [];
-        foreach (var (group, rate) in Updates(setting))
+        foreach (var (group, rate) in Updates(new Loader<(Tensor, Tensor)>(data, Batch, seed: setting.seed), setting.steps))
         {
+            using var inner = NewDisposeScope();
+            inner.Attach(group.SelectMany(batch => new[] { batch.Inputs, batch.Labels }));
             foreach (var own in optimizer.ParamGroups.Concat(other.ParamGroups))
             {
                 own.LearningRate = rate;
@@ -49,9 +57,9 @@ public static class ManualLoop
         replicas.Skip(1).ToList().ForEach(replica => replica.Dispose());
         var numbers = new OrderedDictionary<string, double>
         {
-            ["first loss"] = losses[0],
-            ["last loss"] = losses[^1],
-            ["difference"] = model.parameters().Zip(alone.parameters(), Difference).Max(),
+            ["accuracy, untrained"] = before,
+            ["accuracy, trained"] = Accuracy(model, unseen),
+            ["difference"] = Result.Difference(model, alone),
             ["samples per second"] = speeds.Max(),
             ["samples per second, alone"] = speedsAlone.Max(),
             ["ratio"] = speeds.Max() / speedsAlone.Max(),
@@ -102,57 +110,24 @@ public static class ManualLoop
     }
 
     /// <summary>Yield the batches of each step, and its learning rate.</summary>
-    private static IEnumerable<((Tensor, Tensor)[] Group, double Rate)> Updates(Setting setting)
+    private static IEnumerable<((Tensor Inputs, Tensor Labels)[] Group, double Rate)> Updates(Loader<(Tensor, Tensor)> loader, int steps)
     {
-        var data = Data(setting);
-        var half = (setting.steps + 1) / 2;
-        foreach (var group in Groups(data, setting.seed, 1).Take(half))
+        var half = (steps + 1) / 2;
+        foreach (var group in Groups(loader, 1).Take(half))
         {
             yield return (group, Rate);
         }
 
         var scaling = new LinearScaling(Accumulate, WarmUp);
-        var groups = Groups(data, setting.seed, Accumulate);
-        foreach (var (update, group) in groups.Take(setting.steps - half).Index())
+        foreach (var (update, group) in Groups(loader, Accumulate).Take(steps - half).Index())
         {
             yield return (group, Rate * scaling.at(update));
         }
     }
 
     /// <summary>Yield batches in groups, epoch after epoch; the last group of an epoch may be smaller.</summary>
-    private static IEnumerable<(Tensor, Tensor)[]> Groups((Tensor, Tensor) data, long seed, int size)
-    {
-        for (var epoch = 0; ; epoch++)
-        {
-            foreach (var group in Epoch(data, seed, epoch).Chunk(size))
-            {
-                yield return group;
-                foreach (var (inputs, labels) in group)
-                {
-                    inputs.Dispose();
-                    labels.Dispose();
-                }
-            }
-        }
-    }
-
-    /// <summary>Yield the batches of an epoch in its own order; a thread reads one ahead.</summary>
-    private static IEnumerable<(Tensor, Tensor)> Epoch((Tensor Inputs, Tensor Labels) data, long seed, int epoch)
-    {
-        using var samples = Order.order(Samples, seed, epoch);
-        var parts = samples.split(Batch);
-        var ahead = Task.Run(() => Read(parts[0]));
-        foreach (var indices in parts.Skip(1))
-        {
-            var batch = ahead.Result;
-            ahead = Task.Run(() => Read(indices));
-            yield return batch;
-        }
-
-        yield return ahead.Result;
-
-        (Tensor, Tensor) Read(Tensor indices) => (data.Inputs[indices], data.Labels[indices]);
-    }
+    private static IEnumerable<(Tensor, Tensor)[]> Groups(Loader<(Tensor, Tensor)> loader, int size)
+        => Enumerable.Repeat(loader, int.MaxValue).SelectMany(epoch => epoch.Chunk(size));
 
     /// <summary>Return the loss of a step, and how many samples a second it took.</summary>
     private static (double Loss, double Speed) Measured(Func<double> train, IReadOnlyList<(Tensor, Tensor)> group)
@@ -165,11 +140,12 @@ public static class ManualLoop
     /// <summary>Count the samples of a group.</summary>
     private static long Count(IReadOnlyList<(Tensor Inputs, Tensor Labels)> group) => group.Sum(batch => batch.Labels.size(0));
 
-    /// <summary>Measure how far two tensors are apart at most.</summary>
-    private static double Difference(Tensor one, Tensor other)
+    /// <summary>Measure the share of samples whose largest output is at their label.</summary>
+    private static double Accuracy(MLP model, (Tensor Inputs, Tensor Labels) samples)
     {
         using var scope = NewDisposeScope();
-        return (one - other).abs().max().to(float64).item<double>();
+        using var mode = no_grad();
+        return model.call(samples.Inputs).argmax(1).eq(samples.Labels).to(float64).mean().item<double>();
     }
 
     /// <summary>Make the model from its seed.</summary>
@@ -179,14 +155,14 @@ public static class ManualLoop
         return new MLP().to(setting.scalar_type);
     }
 
-    /// <summary>Draw vectors around the centers of their classes.</summary>
-    private static (Tensor Inputs, Tensor Labels) Data(Setting setting)
+    /// <summary>Draw vectors around the centers of their classes: some to train on, and some to test with.</summary>
+    private static ((Tensor, Tensor) Data, (Tensor, Tensor) Unseen) Data(Setting setting)
     {
-        using var scope = NewDisposeScope();
         using var draw = new Generator((ulong)setting.seed);
-        var labels = randint(Classes, [Samples], generator: draw);
+        var labels = randint(Classes, [Samples + Unseen], generator: draw);
         var centers = randn([Classes, Features], generator: draw);
-        var inputs = (centers[labels] + randn([Samples, Features], generator: draw)).to(setting.scalar_type);
-        return scope.MoveToOuter(inputs, labels);
+        var noise = Noise * randn([Samples + Unseen, Features], generator: draw);
+        var inputs = (centers[labels] + noise).to(setting.scalar_type);
+        return ((inputs[..Samples], labels[..Samples]), (inputs[Samples..], labels[Samples..]));
     }
 }

@@ -58,8 +58,10 @@ public static class VariableLength
         var passes = replicas.Select(Pass).ToList();
         using var optimizer = new Adam(model.parameters(), lr: Rate, reference: setting.reference);
         using var other = new Adam(alone.parameters(), lr: Rate, reference: setting.reference);
+        // As many samples as there are replicas, or what is left of them.
+        var loader = new Loader<List<(Tensor, Tensor)>>(Data(setting), setting.replicas, seed: setting.seed, collate: "list");
         List<double> losses = [];
-        foreach (var batch in Batches(setting).Take(setting.steps))
+        foreach (var batch in Enumerable.Repeat(loader, int.MaxValue).SelectMany(epoch => epoch).Take(setting.steps))
         {
             using var inner = NewDisposeScope();
             foreach (var replica in replicas)
@@ -76,13 +78,13 @@ public static class VariableLength
             say(FormattableString.Invariant($"step {losses.Count} of {setting.steps}: lengths {lengths}, loss {losses[^1]:F4}"));
         }
 
-        var epoch = Math.Min((Samples + setting.replicas - 1) / setting.replicas, setting.steps);
+        var epoch = (int)Math.Min(loader.Count, setting.steps);
         replicas.Skip(1).ToList().ForEach(replica => replica.Dispose());
         var numbers = new OrderedDictionary<string, double>
         {
             ["loss, first epoch"] = losses.Take(epoch).Average(),
             ["loss, last epoch"] = losses.TakeLast(epoch).Average(),
-            ["difference"] = model.parameters().Zip(alone.parameters(), Difference).Max(),
+            ["difference"] = Result.Difference(model, alone),
         };
         return Result.Of(losses, numbers, StateDict.Of(model));
     }
@@ -102,27 +104,6 @@ public static class VariableLength
         optimizer.zero_grad();
         Pass(model)(samples);
         optimizer.step();
-    }
-
-    /// <summary>Yield as many samples as there are replicas, or what is left of them, epoch after epoch.</summary>
-    private static IEnumerable<List<(Tensor, Tensor)>> Batches(Setting setting)
-    {
-        var data = Data(setting);
-        for (var epoch = 0; ; epoch++)
-        {
-            using var samples = Order.order(Samples, setting.seed, epoch);
-            foreach (var indices in samples.data<long>().ToArray().Chunk(setting.replicas))
-            {
-                yield return [.. indices.Select(index => data[(int)index])];
-            }
-        }
-    }
-
-    /// <summary>Measure how far two tensors are apart at most.</summary>
-    private static double Difference(Tensor one, Tensor other)
-    {
-        using var scope = NewDisposeScope();
-        return (one - other).abs().max().to(float64).item<double>();
     }
 
     /// <summary>Make the model from its seed.</summary>

@@ -17,7 +17,7 @@ namespace BridgeSharp.Models.Recipes;
 public sealed record StepResult(long number, double loss, long samples, string batch, double seconds);
 
 /// <summary>Trains LeNet on Fashion-MNIST, one step at a call.</summary>
-/// <remarks>Spec: R14.2, R14.3.</remarks>
+/// <remarks>Spec: R14.2, R14.3, R14.4.</remarks>
 public sealed class FashionLeNet : IDisposable
 {
     private const long EvaluationBatch = 500;
@@ -27,7 +27,7 @@ public sealed class FashionLeNet : IDisposable
     private readonly LeNet model;
     private readonly optim.Optimizer optimizer;
     private readonly Loader<(Tensor images, Tensor labels)> loader;
-    private readonly IEnumerator<(Tensor images, Tensor labels)> batches;
+    private IEnumerator<(Tensor images, Tensor labels)> batches;
     private long done;
 
     /// <summary>Read the data, seed and build the model, and replicate it.</summary>
@@ -46,7 +46,7 @@ public sealed class FashionLeNet : IDisposable
         optimizer = Optimizers.create(options.optimizer, model.parameters(), options.optimizer_options, options.reference);
         trainer = new Trainer(model, optimizer, (outputs, targets) => nn.functional.cross_entropy(outputs, targets), devices);
         loader = new Loader<(Tensor images, Tensor labels)>(train, options.batch, seed: options.seed);
-        batches = Enumerable.Repeat(loader, int.MaxValue).SelectMany(epoch => epoch).GetEnumerator();
+        batches = Epochs();
     }
 
     /// <summary>The trainer of the model.</summary>
@@ -58,15 +58,29 @@ public sealed class FashionLeNet : IDisposable
     /// <summary>Count the steps of the whole job.</summary>
     public long planned_steps => Math.Min(options.epochs * steps_per_epoch, options.steps ?? long.MaxValue);
 
-    /// <summary>Train on the next batch.</summary>
+    /// <summary>Train on the next batch; after a failure the next call takes the same one.</summary>
     /// <returns>What the step left.</returns>
     public StepResult step()
     {
         var start = Stopwatch.GetTimestamp();
         using var scope = NewDisposeScope();
-        batches.MoveNext();
-        var (images, labels) = batches.Current;
-        var loss = trainer.step(images, labels);
+        var state = loader.state_dict();
+        Tensor images, labels;
+        double loss;
+        try
+        {
+            batches.MoveNext();
+            (images, labels) = batches.Current;
+            loss = trainer.step(images, labels);
+        }
+        catch
+        {
+            batches.Dispose();
+            loader.load_state_dict(state);
+            batches = Epochs();
+            throw;
+        }
+
         var seconds = Stopwatch.GetElapsedTime(start).TotalSeconds;
         done++;
         var batch = Digest.digest([new("images", images), new("labels", labels)]);
@@ -108,6 +122,10 @@ public sealed class FashionLeNet : IDisposable
         test.Dispose();
         train.Dispose();
     }
+
+    /// <summary>Give the batches from where the loader is, epoch after epoch.</summary>
+    private IEnumerator<(Tensor images, Tensor labels)> Epochs()
+        => Enumerable.Repeat(loader, int.MaxValue).SelectMany(epoch => epoch).GetEnumerator();
 
     /// <summary>Measure the share of samples whose largest output is at the target.</summary>
     private static Tensor accuracy(object outputs, object targets)

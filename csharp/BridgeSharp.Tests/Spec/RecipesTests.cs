@@ -1,5 +1,6 @@
 using System.Text.Json;
 using System.Text.Json.Nodes;
+using BridgeSharp.Models;
 using BridgeSharp.Models.Recipes;
 using TorchSharp;
 using Xunit;
@@ -64,6 +65,34 @@ public sealed class RecipesTests : IDisposable
         Assert.Equal(entry.Items("batches").Select(item => item.GetString()), steps.Select(step => step.batch));
         Assert.All(steps, step => Assert.True(double.IsFinite(step.loss)));
         Assert.NotEqual(entry.GetProperty("initial").GetString(), recipe.digest());
+    }
+
+    /// <summary>However often it fails, the batch is the same, and nothing of it is left. Spec: R14.4.</summary>
+    [Theory]
+    [MemberData(nameof(Jobs))]
+    public void A_step_that_fails_is_repeated(string name)
+    {
+        var entry = Vectors.Find("recipe", name);
+        var options = Made(entry) with { data = folder.Name };
+        using var recipe = new FashionLeNet(options);
+        using var other = new FashionLeNet(options);
+        var bad = new Stack<string>();
+        ((LeNet)recipe.trainer.model).register_forward_pre_hook((_, input) => bad.TryPop(out var text) ? throw new ArgumentException(text) : input);
+
+        foreach (var batch in entry.Items("batches"))
+        {
+            bad.Push("worn");
+            bad.Push("torn");
+            foreach (var text in new[] { "torn", "worn" })
+            {
+                Assert.Contains(text, Assert.Throws<ReplicaException>(recipe.step).Message, StringComparison.Ordinal);
+            }
+
+            var step = recipe.step();
+            Assert.Equal((batch.GetString(), other.step().loss), (step.batch, step.loss));
+        }
+
+        Assert.Equal(other.digest(), recipe.digest());
     }
 
     /// <summary>Accuracy is the share of samples that are right. Spec: R8.4, R14.2.</summary>

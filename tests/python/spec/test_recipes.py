@@ -3,8 +3,10 @@
 import math
 from pathlib import Path
 
+import pytest
 import torch
 
+from bridge import ReplicaError
 from bridge.recipes import FashionLeNet, Options
 from tests.python.spec.files import write_split
 from tests.python.spec.vectors import Case, cases, number, refusal
@@ -41,6 +43,29 @@ def test_recipe(case: Case, tmp_path: Path) -> None:
     assert [step.batch for step in steps] == case["batches"]
     assert all(math.isfinite(step.loss) for step in steps)
     assert recipe.digest() != case["initial"]
+
+
+@cases("recipe")
+def test_a_step_that_fails_is_repeated(case: Case, tmp_path: Path) -> None:
+    """However often it fails, the batch is the same, and nothing of it is left. Spec: R14.4."""
+    write_data(tmp_path)
+    options = Options(**case["options"], data=str(tmp_path))
+    recipe, other = FashionLeNet(options), FashionLeNet(options)
+    bad: list[str] = []
+
+    def fail(*_: object) -> None:
+        if bad:
+            raise ValueError(bad.pop())
+
+    recipe.trainer.model.register_forward_pre_hook(fail)
+    for batch in case["batches"]:
+        bad += ["worn", "torn"]
+        for text in ("torn", "worn"):
+            with pytest.raises(ReplicaError, match=text):
+                recipe.step()
+        step = recipe.step()
+        assert (step.batch, step.loss) == (batch, other.step().loss)
+    assert recipe.digest() == other.digest()
 
 
 def test_evaluate_counts_what_is_right(tmp_path: Path) -> None:
