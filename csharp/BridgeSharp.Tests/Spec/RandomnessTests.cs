@@ -103,6 +103,37 @@ public sealed class RandomnessTests : IDisposable
         Assert.All(trainer.replicas, replica => Assert.Equal(5, replica.buffers().Single().item<long>()));
     }
 
+    /// <summary>Whatever draws in a step, every replica draws on its own stream. Spec: R20.1, R20.2.</summary>
+    [Fact]
+    public void A_draw_in_the_loss_or_backward_counts_too()
+    {
+        using var scope = NewDisposeScope();
+        var before = get_num_threads();
+        var gradients = new[] { 1, 2 }.Select(threads =>
+        {
+            set_num_threads(threads);
+            random.manual_seed(1);
+            var model = nn.Linear(3, 2).to(float64);
+            using var trainer = new Trainer(
+                model,
+                new Optim.SGD(model.parameters(), lr: 0),
+                (outputs, _) => (Noisy.apply(outputs) * rand_like(outputs)).sum(),
+                TrainerTests.Cpus(3));
+            var each = new List<Tensor>();
+            for (var i = 0; i < 3; i++)
+            {
+                trainer.step(ones(6, 3, dtype: float64), ones(6));
+                each.AddRange(model.parameters().Select(parameter => parameter.grad!.clone()));
+            }
+
+            return each;
+        }).ToList();
+        set_num_threads(before);
+
+        Same.Trees(gradients[0], gradients[1]);
+        Assert.NotEqual(Same.Bits(gradients[0][0]), Same.Bits(gradients[0][2]));
+    }
+
     /// <summary>Dropout between synchronized layers is reproducible, with any threads. Spec: R20.2, R22.3.</summary>
     [Theory]
     [InlineData(1, 1)]
@@ -241,6 +272,18 @@ public sealed class RandomnessTests : IDisposable
             Outputs.Add(Convert.ToHexString(Same.Bits(outputs)));
             return outputs;
         }
+    }
+
+    /// <summary>Passes values on, and draws in its backward.</summary>
+#pragma warning disable CA1812 // TorchSharp makes it.
+    private sealed class Noisy : autograd.SingleTensorFunction<Noisy>
+#pragma warning restore CA1812
+    {
+        public override string Name => nameof(Noisy);
+
+        public override Tensor forward(autograd.AutogradContext ctx, params object[] vars) => ((Tensor)vars[0]).clone();
+
+        public override List<Tensor> backward(autograd.AutogradContext ctx, Tensor grad_output) => [grad_output * rand_like(grad_output)];
     }
 
     /// <summary>Has a layer of any kind.</summary>

@@ -66,6 +66,52 @@ public sealed class ResyncTests
         Assert.Equal("resync: expected 3 optimizers, one per replica, got 2", error.Message);
     }
 
+    /// <summary>Both optimizers go on to the same bits, whatever the dtype. Spec: R6.5.</summary>
+    [Theory]
+    [InlineData("SGD", ScalarType.Float32)]
+    [InlineData("Adam", ScalarType.Float64)]
+    [InlineData("Adam", ScalarType.BFloat16)]
+    [InlineData("AdamW", ScalarType.Float32)]
+    [InlineData("RMSProp", ScalarType.Float32)]
+    public void State_of_optimizers_is_copied_bit_for_bit(string name, ScalarType dtype)
+    {
+        using var scope = NewDisposeScope();
+        var replicas = replicate(nn.Linear(2, 2).to(dtype), [CPU, CPU]);
+        var optimizers = replicas.Select(replica => Made(replica.parameters())).ToList();
+        for (var i = 0; i < 3; i++)
+        {
+            Step(0, i);
+        }
+
+        resync([.. replicas], optimizers: optimizers);
+        for (var i = 0; i < 3; i++)
+        {
+            Step(0, i);
+            Step(1, i);
+        }
+
+        Same.Trees(replicas[0].weight.detach(), replicas[1].weight.detach());
+        Same.Trees(replicas[0].bias!.detach(), replicas[1].bias!.detach());
+
+        void Step(int index, int seed)
+        {
+            foreach (var parameter in replicas[index].parameters())
+            {
+                parameter.grad = linspace(-1, seed, parameter.numel(), dtype: dtype).reshape(parameter.shape);
+            }
+
+            optimizers[index].step();
+        }
+
+        optim.Optimizer Made(IEnumerable<Parameter> parameters) => name switch
+        {
+            "SGD" => optim.SGD(parameters, 0.1, 0.9),
+            "Adam" => new Optim.Adam(parameters, amsgrad: true),
+            "AdamW" => optim.AdamW(parameters, 0.1),
+            _ => optim.RMSProp(parameters, 0.1, momentum: 0.5),
+        };
+    }
+
     /// <summary>Buffers that are not persistent are those of each replica, under every policy. Spec: R6.4.</summary>
     [Theory]
     [InlineData("first")]
