@@ -68,7 +68,7 @@ public sealed class ASGD : Optimizer
         var move = Formulas.Prepared(gradient, parameter, own.maximize, own.weight_decay);
         var (eta, mu, average) = (state.Tensor("eta"), state.Tensor("mu"), state.Tensor("ax"));
         var rate = eta.ToDouble();
-        parameter.mul_(1 - (own.lambd * rate));
+        parameter.scale_(1 - (own.lambd * rate));
         parameter.add_(move, alpha: -rate);
         if (mu.ToDouble() == 1)
         {

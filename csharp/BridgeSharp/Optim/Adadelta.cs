@@ -53,7 +53,7 @@ public sealed class Adadelta : Optimizer
     /// <inheritdoc/>
     private protected override IEnumerable<(string Name, Func<object?> Make)> Start(Parameter parameter, Tensor gradient, Optim.ParamGroup group)
     {
-        yield return ("step", () => Old ? 0L : Formulas.Number(0, Old));
+        yield return ("step", () => Old ? (object)0L : Formulas.Number(0, Old));
         yield return ("square_avg", () => Formulas.Zeros(parameter));
         yield return ("acc_delta", () => Formulas.Zeros(parameter));
     }

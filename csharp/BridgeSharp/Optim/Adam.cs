@@ -93,7 +93,7 @@ public class Adam : Optimizer, optim.IBetas
         var step = state.Step();
         if (decoupled)
         {
-            parameter.mul_(1 - (own.lr * own.weight_decay));
+            parameter.scale_(1 - (own.lr * own.weight_decay));
         }
 
         var move = Formulas.Prepared(gradient, parameter, own.maximize, decoupled ? 0 : own.weight_decay);

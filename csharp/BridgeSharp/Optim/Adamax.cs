@@ -72,7 +72,7 @@ public sealed class Adamax : Optimizer, optim.IBetas
         var move = Formulas.Prepared(gradient, parameter, own.maximize, own.weight_decay);
         var (mean, largest) = (state.Tensor("exp_avg"), state.Tensor("exp_inf"));
         Formulas.Move(mean, move, beta1, Old);
-        largest.copy_(maximum(largest.mul_(beta2), move.abs().add_(own.eps)));
+        largest.copy_(maximum(largest.scale_(beta2), move.abs().add_(own.eps)));
         parameter.addcdiv_(mean, largest, value: -(own.lr / (1 - Math.Pow(beta1, step))));
     }
 

@@ -23,15 +23,20 @@ internal static class Formulas
         return decay == 0 ? turned : turned.add(parameter, alpha: decay);
     }
 
+    /// <summary>Multiply by a number as Python's <c>mul_</c> does.</summary>
+    /// <remarks>TorchSharp's has the number at half precision, PyTorch's kernel in float32.</remarks>
+    public static Tensor scale_(this Tensor tensor, double by)
+        => IsHalf(tensor) ? tensor.mul_(torch.tensor(by, dtype: float32, device: tensor.device)) : tensor.mul_(by);
+
     /// <summary>Move a mean towards a gradient: by <c>lerp_</c>, in PyTorch 1.13 by <c>mul_</c> and <c>add_</c>.</summary>
     /// <remarks>TorchSharp takes the weight of <c>lerp_</c> as a tensor only; PyTorch's kernel has it in float32 at half precision.</remarks>
     public static void Move(Tensor mean, Tensor gradient, double keep, bool old)
     {
         if (old)
         {
-            mean.mul_(keep).add_(gradient, alpha: 1 - keep);
+            mean.scale_(keep).add_(gradient, alpha: 1 - keep);
         }
-        else if (mean.dtype is ScalarType.Float16 or ScalarType.BFloat16)
+        else if (IsHalf(mean))
         {
             mean.copy_(mean.to(float32).lerp_(gradient.to(float32), tensor(1 - keep, dtype: float32, device: mean.device)));
         }
@@ -43,8 +48,10 @@ internal static class Formulas
 
     /// <summary>Move a mean of squares towards that of a gradient.</summary>
     public static Tensor MoveSquare(Tensor mean, Tensor gradient, double keep)
-        => mean.mul_(keep).addcmul_(gradient, gradient, value: 1 - keep);
+        => mean.scale_(keep).addcmul_(gradient, gradient, value: 1 - keep);
 
     /// <summary>Take a square root as Python does: by <c>** 0.5</c>, in PyTorch 1.13 by <c>math.sqrt</c>.</summary>
     public static double Root(double value, bool old) => old ? Math.Sqrt(value) : Math.Pow(value, 0.5);
+
+    private static bool IsHalf(Tensor tensor) => tensor.dtype is ScalarType.Float16 or ScalarType.BFloat16;
 }

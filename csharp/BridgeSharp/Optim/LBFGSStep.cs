@@ -226,7 +226,7 @@ internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Fu
         state["old_dirs"] = directions;
         state["old_stps"] = steps;
         state["ro"] = inverses;
-        state["H_diag"] = scale.Tensor is { } tensor ? tensor : (long)scale.Value;
+        state["H_diag"] = scale.Tensor is { } tensor ? tensor : (object)(long)scale.Value;
         state["prev_flat_grad"] = previousGradient;
         state["prev_loss"] = previousLoss;
     }

@@ -80,7 +80,7 @@ public sealed class NAdam : Optimizer, optim.IBetas
         var move = Decayed(parameter, gradient, own);
         var mu = beta1 * (1 - (0.5 * Math.Pow(0.96, step * own.momentum_decay)));
         var next = beta1 * (1 - (0.5 * Math.Pow(0.96, (step + 1) * own.momentum_decay)));
-        var product = state.Tensor("mu_product").mul_(mu);
+        var product = state.Tensor("mu_product").scale_(mu);
         var following = Old ? (product * mu * next).ToDouble() : product.ToDouble() * next;
 
         var mean = state.Tensor("exp_avg");
@@ -99,7 +99,7 @@ public sealed class NAdam : Optimizer, optim.IBetas
             return Formulas.Prepared(gradient, parameter, group.maximize, group.weight_decay);
         }
 
-        parameter.mul_(1 - (group.lr * group.weight_decay));
+        parameter.scale_(1 - (group.lr * group.weight_decay));
         return Formulas.Prepared(gradient, parameter, group.maximize, 0);
     }
 

@@ -74,7 +74,7 @@ public sealed class RAdam : Optimizer, optim.IBetas
         var step = state.Step();
         if (own.decoupled_weight_decay)
         {
-            parameter.mul_(1 - (own.lr * own.weight_decay));
+            parameter.scale_(1 - (own.lr * own.weight_decay));
         }
 
         var move = Formulas.Prepared(gradient, parameter, own.maximize, own.decoupled_weight_decay ? 0 : own.weight_decay);

@@ -67,7 +67,7 @@ public sealed class RMSProp : Optimizer, optim.IMomentum
     /// <inheritdoc/>
     private protected override IEnumerable<(string Name, Func<object?> Make)> Start(Parameter parameter, Tensor gradient, Optim.ParamGroup group)
     {
-        yield return ("step", () => Old ? 0L : Formulas.Number(0, Old));
+        yield return ("step", () => Old ? (object)0L : Formulas.Number(0, Old));
         yield return ("square_avg", () => Formulas.Zeros(parameter));
         if (((ParamGroup)group).momentum > 0)
         {
@@ -97,7 +97,7 @@ public sealed class RMSProp : Optimizer, optim.IMomentum
         var root = square.sqrt().add_(own.eps);
         if (own.momentum > 0)
         {
-            parameter.add_(state.Tensor("momentum_buffer").mul_(own.momentum).addcdiv_(move, root), alpha: -own.lr);
+            parameter.add_(state.Tensor("momentum_buffer").scale_(own.momentum).addcdiv_(move, root), alpha: -own.lr);
         }
         else
         {

@@ -4,13 +4,14 @@ using static TorchSharp.torch;
 namespace BridgeSharp.Optim;
 
 /// <summary>A number that Python has as a float, or as a tensor of one value, whose arithmetic is that of its dtype.</summary>
+/// <remarks>The casts keep plain numbers plain: C# would make tensors of them.</remarks>
 internal readonly record struct Real(Tensor? Tensor, double Number)
 {
     /// <summary>The value.</summary>
     public double Value => Tensor is null ? Number : Tensor.ToDouble();
 
     /// <summary>The tensor, or the number.</summary>
-    public object Boxed => Tensor is null ? Number : Tensor;
+    public object Boxed => Tensor is null ? (object)Number : Tensor;
 
     /// <summary>Read what a state holds.</summary>
     public static Real Of(object? value) => value switch
@@ -26,7 +27,7 @@ internal readonly record struct Real(Tensor? Tensor, double Number)
 
     public static Real operator +(Real left, Real right) => (left.Tensor, right.Tensor) switch
     {
-        (null, null) => left.Number + right.Number,
+        (null, null) => (Real)(left.Number + right.Number),
         (null, { } tensor) => left.Number + tensor,
         ({ } tensor, null) => tensor + right.Number,
         ({ } one, { } other) => one + other,
@@ -34,7 +35,7 @@ internal readonly record struct Real(Tensor? Tensor, double Number)
 
     public static Real operator -(Real left, Real right) => (left.Tensor, right.Tensor) switch
     {
-        (null, null) => left.Number - right.Number,
+        (null, null) => (Real)(left.Number - right.Number),
         (null, { } tensor) => left.Number - tensor,
         ({ } tensor, null) => tensor - right.Number,
         ({ } one, { } other) => one - other,
@@ -42,7 +43,7 @@ internal readonly record struct Real(Tensor? Tensor, double Number)
 
     public static Real operator *(Real left, Real right) => (left.Tensor, right.Tensor) switch
     {
-        (null, null) => left.Number * right.Number,
+        (null, null) => (Real)(left.Number * right.Number),
         (null, { } tensor) => left.Number * tensor,
         ({ } tensor, null) => tensor * right.Number,
         ({ } one, { } other) => one * other,
@@ -50,7 +51,7 @@ internal readonly record struct Real(Tensor? Tensor, double Number)
 
     public static Real operator /(Real left, Real right) => (left.Tensor, right.Tensor) switch
     {
-        (null, null) => left.Number / right.Number,
+        (null, null) => (Real)(left.Number / right.Number),
         (null, { } tensor) => left.Number / tensor,
         ({ } tensor, null) => tensor / right.Number,
         ({ } one, { } other) => one / other,
@@ -86,8 +87,8 @@ internal readonly record struct Real(Tensor? Tensor, double Number)
     public Tensor Times(Tensor tensor) => Tensor is null ? tensor * Number : tensor * Tensor;
 
     /// <summary>Take the absolute value.</summary>
-    public Real Abs() => Tensor is null ? Math.Abs(Number) : Tensor.abs();
+    public Real Abs() => Tensor is null ? (Real)Math.Abs(Number) : Tensor.abs();
 
     /// <summary>Take the square root.</summary>
-    public Real Sqrt() => Tensor is null ? Math.Sqrt(Number) : Tensor.sqrt();
+    public Real Sqrt() => Tensor is null ? (Real)Math.Sqrt(Number) : Tensor.sqrt();
 }

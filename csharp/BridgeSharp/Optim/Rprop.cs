@@ -55,7 +55,7 @@ public sealed class Rprop : Optimizer
     /// <inheritdoc/>
     private protected override IEnumerable<(string Name, Func<object?> Make)> Start(Parameter parameter, Tensor gradient, Optim.ParamGroup group)
     {
-        yield return ("step", () => Old ? 0L : Formulas.Number(0, Old));
+        yield return ("step", () => Old ? (object)0L : Formulas.Number(0, Old));
         yield return ("prev", () => Formulas.Zeros(parameter));
         yield return ("step_size", () => full_like(gradient, group.lr).DetachFromDisposeScope());
     }

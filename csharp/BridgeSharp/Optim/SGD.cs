@@ -89,7 +89,7 @@ public sealed class SGD : Optimizer, optim.IMomentum
     {
         if (state.GetValueOrDefault("momentum_buffer") is Tensor kept)
         {
-            return kept.mul_(group.momentum).add_(gradient, alpha: 1 - group.dampening);
+            return kept.scale_(group.momentum).add_(gradient, alpha: 1 - group.dampening);
         }
 
         var first = gradient.detach().clone().DetachFromDisposeScope();
