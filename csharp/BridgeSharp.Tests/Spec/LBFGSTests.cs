@@ -1,4 +1,5 @@
 using System.Text.Json;
+using BridgeSharp.Parallel;
 using TorchSharp;
 using TorchSharp.Modules;
 using Xunit;
@@ -69,6 +70,22 @@ public sealed class LBFGSTests
 
         Same.Trees(parameters[0].detach(), parameters[1].detach());
         Assert.NotEqual(1, parameters[0][0].item<double>());
+    }
+
+    /// <summary>A step of replicas cannot give it a closure, and says so; nothing changes. Spec: R7.2.</summary>
+    [Fact]
+    public void A_step_of_replicas_refuses_it()
+    {
+        using var scope = NewDisposeScope();
+        var model = nn.Linear(1, 1);
+        var before = model.weight!.detach().clone();
+        foreach (var optimizer in new optim.Optimizer[] { new Optim.LBFGS(model.parameters()), optim.LBFGS(model.parameters()) })
+        {
+            using var trainer = new Trainer(model, optimizer, (Tensor outputs, Tensor targets) => nn.functional.mse_loss(outputs, targets), [CPU]);
+            var error = Assert.Throws<ArgumentException>(() => trainer.step(ones(1, 1), ones(1, 1)));
+            Assert.Equal("step: expected an optimizer that steps without a closure, got LBFGS", error.Message);
+            Same.Trees(before, model.weight!.detach());
+        }
     }
 
     private static Tensor Tilted(IEnumerable<(Parameter Parameter, Tensor Tilt)> terms)

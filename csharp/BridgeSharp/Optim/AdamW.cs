@@ -1,4 +1,3 @@
-using System.Collections;
 using TorchSharp;
 using TorchSharp.Modules;
 using static TorchSharp.torch;
@@ -9,13 +8,15 @@ namespace BridgeSharp.Optim;
 /// <remarks>Spec: R9.3. Source: torch/optim/adamw.py</remarks>
 public sealed class AdamW : Adam
 {
-    internal static new readonly Schema Schema = new(
+    internal new static readonly Schema Schema = new(
         "AdamW",
         "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay",
         "lr betas eps weight_decay amsgrad foreach maximize capturable",
         options => options.Adam(),
-        ("lr", 1e-3), ("betas", (0.9, 0.999)), ("eps", 1e-8), ("weight_decay", 0.01), ("amsgrad", false), ("maximize", false),
-        ("decoupled_weight_decay", true));
+        ("lr", 1e-3), ("betas", (0.9, 0.999)), ("eps", 1e-8), ("weight_decay", 0.01), ("amsgrad", false), ("maximize", false))
+    {
+        Fixed = { ["decoupled_weight_decay"] = true },
+    };
 
     /// <summary>Make an optimizer for parameters.</summary>
     /// <param name="parameters">What it updates.</param>
@@ -58,16 +59,4 @@ public sealed class AdamW : Adam
 
     /// <inheritdoc/>
     private protected override bool Decoupled(ParamGroup group) => true;
-
-    /// <inheritdoc/>
-    private protected override Options Loaded(IDictionary saved, Optim.ParamGroup group, int index)
-    {
-        var result = base.Loaded(saved, group, index);
-        if (!Old)
-        {
-            result["decoupled_weight_decay"] = true;
-        }
-
-        return result;
-    }
 }

@@ -93,7 +93,7 @@ public abstract partial class Optimizer
     }
 
     /// <summary>Complete the options of a group that was saved.</summary>
-    private protected virtual Options Loaded(IDictionary saved, ParamGroup group, int index)
+    private Options Loaded(IDictionary saved, ParamGroup group, int index)
     {
         var result = new Options();
         foreach (DictionaryEntry entry in saved)
@@ -114,6 +114,11 @@ public abstract partial class Optimizer
             result[key] = schema.IsOptional(key)
                 ? schema.Default(key, reference)
                 : throw new KeyNotFoundException($"load_state_dict: expected {key} in group {index}, got {string.Join(", ", result.Keys)}");
+        }
+
+        foreach (var (key, value) in schema.Fixed.Where(pair => result.ContainsKey(pair.Key)))
+        {
+            result[key] = value;
         }
 
         return result;

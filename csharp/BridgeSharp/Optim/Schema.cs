@@ -29,6 +29,9 @@ internal sealed class Schema
     /// <summary>The class in PyTorch.</summary>
     public string Name { get; }
 
+    /// <summary>Keys that nobody chooses, with their values.</summary>
+    public Dictionary<string, object> Fixed { get; } = [];
+
     /// <summary>List the keys of a group.</summary>
     public IReadOnlyList<string> Keys(string reference) => keys.TryGetValue(reference, out var found)
         ? found
@@ -82,9 +85,16 @@ internal sealed class Schema
     }
 
     /// <summary>Give the value of a key that nobody set.</summary>
-    public object? Default(string key, string reference) => options.Any(option => option.Name == key)
-        ? options.First(option => option.Name == key).Default
-        : key is "capturable" or "differentiable" || (key == "fused" && reference == "1.13") ? false : null;
+    public object? Default(string key, string reference)
+    {
+        if (Fixed.TryGetValue(key, out var value))
+        {
+            return value;
+        }
+
+        var own = options.FirstOrDefault(option => option.Name == key).Default;
+        return own is null && (key is "capturable" or "differentiable" || (key == "fused" && reference == "1.13")) ? false : own;
+    }
 
     /// <summary>Tell whether PyTorch gives a group that lacks a key its default.</summary>
     public bool IsOptional(string key) => options.FirstOrDefault(option => option.Name == key).Default is null or bool

@@ -10,7 +10,7 @@ public static partial class bridge
     /// <param name="replicas">The modules, with averaged gradients.</param>
     /// <param name="optimizer">On replica 0's parameters.</param>
     /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
-    /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model.</exception>
+    /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model, or one that needs a closure.</exception>
     public static void step(IReadOnlyList<nn.Module> replicas, torch.optim.Optimizer optimizer, string buffers = "first")
     {
         CheckReplicas(replicas);
@@ -57,9 +57,14 @@ public static partial class bridge
         }
     }
 
-    /// <summary>Refuse an optimizer whose parameters are not those of its replica.</summary>
+    /// <summary>Refuse an optimizer that needs a closure, or whose parameters are not those of its replica.</summary>
     private static void CheckOptimizer(torch.optim.Optimizer optimizer, nn.Module replica, int index)
     {
+        if (optimizer is Optim.LBFGS or TorchSharp.Modules.LBFGS)
+        {
+            throw new ArgumentException("step: expected an optimizer that steps without a closure, got LBFGS");
+        }
+
         var own = replica.parameters().Select(parameter => parameter.Handle).ToHashSet();
         var held = optimizer.parameters().ToList();
         var strangers = held.Count(parameter => !own.Contains(parameter.Handle));

@@ -2,7 +2,10 @@
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional
 
+from bridge import Trainer
 from bridge.optim import create, reference
 from tests.python.spec.optimizers import check_parameters, check_state, options_of, parameters_of
 from tests.python.spec.vectors import Case, cases, tensor, tree
@@ -44,3 +47,15 @@ def _check(case: Case, version: str) -> None:
     assert calls == case["calls"]
     check_parameters(case, "expected", held)
     check_state(tree(case["state"]), optimizer.state_dict(), case["relative"])
+
+
+def test_a_step_of_replicas_refuses_it() -> None:
+    """A step of replicas cannot give it a closure, and says so; nothing changes. Spec: R7.2."""
+    model = nn.Linear(1, 1)
+    before = model.weight.detach().clone()
+    optimizer = create("lbfgs", model.parameters())
+    trainer = Trainer(model, optimizer, functional.mse_loss, ["cpu"])
+    text = r"^step: expected an optimizer that steps without a closure, got LBFGS$"
+    with pytest.raises(ValueError, match=text):
+        trainer.step(torch.ones(1, 1), torch.ones(1, 1))
+    assert torch.equal(model.weight, before)

@@ -87,3 +87,46 @@ def test_zero_grad_leaves_none(name: str) -> None:
     parameter.grad = torch.ones(1)
     create(name, [parameter]).zero_grad(set_to_none=True)
     assert parameter.grad is None
+
+
+def test_groups_that_do_not_fit() -> None:
+    """No parameters, and a parameter in two groups, are refused. Spec: R9.8."""
+    with pytest.raises(ValueError, match=r"^optimizer got an empty parameter list$"):
+        create("adam", [])
+    parameter = nn.Parameter(torch.ones(1))
+    groups: Any = [{"params": [parameter]}, {"params": [parameter]}]
+    text = r"^some parameters appear in more than one parameter group$"
+    with pytest.raises(ValueError, match=text):
+        create("sgd", groups)
+
+
+def test_tied_parameters_count_once() -> None:
+    """A tied parameter is listed once. Spec: R9.8."""
+    model = nn.Sequential(nn.Embedding(3, 2), nn.Linear(2, 3, bias=False))
+    model[1].weight = model[0].weight
+    assert len(create("sgd", model.parameters()).param_groups[0]["params"]) == 1
+
+
+@pytest.mark.parametrize("name", ["sgd", "adagrad"])
+def test_sparse_gradients(name: str) -> None:
+    """Sparse gradients give what dense ones give. Spec: R9.10."""
+    values = torch.tensor([[1.0, -0.5], [2.0, 0.25], [0.5, 4.0]], dtype=torch.float64)
+    sparse = torch.sparse_coo_tensor(torch.tensor([[2, 0, 2]]), values, (4, 2))
+    results = []
+    for gradient in (sparse, sparse.to_dense()):
+        parameter = nn.Parameter(torch.ones(4, 2, dtype=torch.float64))
+        optimizer = create(name, [parameter], lr=0.5)
+        for _ in range(3):
+            parameter.grad = gradient
+            optimizer.step()
+        results.append(parameter.detach())
+    assert torch.equal(results[0], results[1])
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "rprop"])
+def test_sparse_gradients_are_refused(name: str) -> None:
+    """Other optimizers refuse sparse gradients. Spec: R9.10."""
+    parameter = nn.Parameter(torch.ones(2))
+    parameter.grad = torch.ones(2).to_sparse()
+    with pytest.raises(RuntimeError, match=r"does not support sparse gradients"):
+        create(name, [parameter]).step()

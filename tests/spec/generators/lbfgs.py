@@ -23,7 +23,7 @@ ABOUT = (
 )
 OPTIONS: list[Case] = [
     {"lr": 0.25, "max_iter": 4},
-    {"lr": 0.5, "max_iter": 8, "history_size": 2},
+    {"lr": 0.25, "max_iter": 5, "history_size": 2},
     {"max_iter": 10, "max_eval": 6, "lr": 0.25},
     {"line_search_fn": "strong_wolfe", "max_iter": 4},
     {"line_search_fn": "strong_wolfe", "lr": 8, "max_iter": 3, "history_size": 2},

@@ -94,15 +94,20 @@ TOLERANCE = {"float32": 1e-6, "float64": 2e-15}
 
 def optimizers(version: str) -> Case:
     """Step every optimizer by the formulas of the PyTorch that runs."""
-    cases = [_case(*job) for job in _jobs(later=version != "1.13")]
+    later = version != "1.13"
+    cases = [_case(*job) for job in _jobs(later=later)]
+    # Kernels of an earlier build round otherwise, now and then.
+    for case in cases if not later else ():
+        case.pop("fused", None)
+        case["relative"] = TOLERANCE[case["dtype"]]
     return {"about": ABOUT.format(version=version), "cases": cases}
 
 
 def _jobs(*, later: bool) -> Iterator[tuple[str, Case, str]]:
-    """List optimizers, options and dtypes; half precision for the first options of each."""
+    """List optimizers, options and dtypes; half precision for the second options of each."""
     for name, table in OPTIONS.items():
         for options in [*table, *(LATER.get(name, []) if later else [])]:
-            half = ["bfloat16"] if options is table[1] and name not in {"adadelta"} else []
+            half = ["bfloat16"] if later and options is table[1] and name != "adadelta" else []
             for dtype in ["float32", "float64", *half]:
                 yield name, options, dtype
 
