@@ -134,7 +134,7 @@ public abstract partial class Optimizer : optim.Optimizer
         IEnumerable<(string Name, Parameter Parameter)> parameters, Func<IEnumerable<Parameter>, IReadOnlyList<string>, T> make)
         where T : ParamGroup
     {
-        var own = parameters.DistinctBy(named => named.Parameter, ReferenceEqualityComparer.Instance).ToList();
+        var own = parameters.DistinctBy(named => named.Parameter, SameTensor.Instance).ToList();
         return One(own.Select(named => named.Parameter), tensors => make(tensors, own.ConvertAll(named => named.Name)));
     }
 
@@ -248,7 +248,7 @@ public abstract partial class Optimizer : optim.Optimizer
                 $"cannot add param group {(named ? "with" : "without")} names to the optimizer");
         }
 
-        if (group.Parameters.Intersect<Parameter>(parameters(), ReferenceEqualityComparer.Instance).Any())
+        if (group.Parameters.Intersect(parameters(), SameTensor.Instance).Any())
         {
             throw new ArgumentException("some parameters appear in more than one parameter group");
         }

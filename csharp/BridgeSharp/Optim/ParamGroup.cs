@@ -12,7 +12,7 @@ public abstract class ParamGroup : TorchSharp.Modules.ParamGroup, optim.ILearnin
 {
     private protected ParamGroup(IEnumerable<Parameter> parameters, params ReadOnlySpan<(string Option, object? Value)> given)
     {
-        Parameters = [.. parameters.Distinct<Parameter>(ReferenceEqualityComparer.Instance)];
+        Parameters = parameters.Distinct(SameTensor.Instance).ToList();
         foreach (var (option, value) in given)
         {
             if (value is not null)

@@ -1,4 +1,4 @@
-"""Every optimizer of C# gives the parameters that PyTorch's gives, from the same seed on the same batches."""
+"""Every optimizer of C# gives the parameters that PyTorch's gives, on the same batches."""
 
 from typing import Any
 
@@ -41,7 +41,12 @@ def test_same_parameters(
         optimizer = create(name, own.parameters(), **plain)
         trainer = bridge.Trainer(own, optimizer, functional.cross_entropy, ["cpu"])
         with shared_host.trainer(
-            "BridgeSharp.Models.SyncNet", optimizer=name, dtype=dtype, seed=SEED, threads=1, **options
+            "BridgeSharp.Models.SyncNet",
+            optimizer=name,
+            dtype=dtype,
+            seed=SEED,
+            threads=1,
+            **options,
         ) as port:
             generator = torch.Generator().manual_seed(SEED)
             for step in range(STEPS):

@@ -18,9 +18,7 @@ def options_of(case: Case) -> Case:
 
 def parameters_of(case: Case, member: str = "parameters") -> dict[str, nn.Parameter]:
     """Read parameters."""
-    return {
-        key: nn.Parameter(tensor(value, case["dtype"])) for key, value in case[member].items()
-    }
+    return {key: nn.Parameter(tensor(value, case["dtype"])) for key, value in case[member].items()}
 
 
 def check_parameters(case: Case, member: str, held: dict[str, nn.Parameter]) -> None:

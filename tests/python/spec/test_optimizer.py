@@ -69,7 +69,9 @@ def test_options_that_came_later() -> None:
     if reference() != "1.13":
         assert create("radam", [nn.Parameter(torch.zeros(1))], maximize=True)
         return
-    text = r"^optimizer: expected options of radam \(lr, betas, eps, weight_decay\), got 'maximize'$"
+    text = (
+        r"^optimizer: expected options of radam \(lr, betas, eps, weight_decay\), got 'maximize'$"
+    )
     with pytest.raises(ValueError, match=text):
         create("radam", [nn.Parameter(torch.zeros(1))], maximize=True)
 

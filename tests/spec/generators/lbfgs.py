@@ -16,10 +16,10 @@ TILTS: list[Case] = [
     {"w": [[-1.5, 0.25, 0.5], [0.0625, 1.0, 0.0]], "b": [0.5, 0.125]},
 ]
 ABOUT = (
-    "LBFGS on the sum of p * p * p * p * 0.25 + p * tilt over the parameters 'w' and 'b', which start with"
-    " these values, by the formulas of PyTorch {version}. After a step for each of the tilts the parameters"
-    " are 'expected', the steps returned 'losses', the closure was called 'calls' times, and state_dict()"
-    " gives 'state'. 'u' has no gradient."
+    "LBFGS on the sum of p * p * p * p * 0.25 + p * tilt over the parameters 'w' and 'b', which"
+    " start with these values, by the formulas of PyTorch {version}. After a step for each of the"
+    " tilts the parameters are 'expected', the steps returned 'losses', the closure was called"
+    " 'calls' times, and state_dict() gives 'state'. 'u' has no gradient."
 )
 OPTIONS: list[Case] = [
     {"lr": 0.25, "max_iter": 4},

@@ -24,10 +24,11 @@ MORE: list[Case] = [
     {"w": [[-0.5, 0.125, 1.0], [-0.75, 2.0, 0.0]], "b": [2.0, 0.25]},
 ]
 ABOUT = (
-    "Parameters that start with these values have those of 'expected' after a step of the optimizer with"
-    " each of the gradients, by the formulas of PyTorch {version}; null is no gradient, and 'u' never has"
-    " one. 'b' is a group of its own, with the options of 'group'. 'state' is what state_dict() gives then."
-    " Another optimizer that takes it, on equal parameters, leaves 'resumed' after the gradients 'more'."
+    "Parameters that start with these values have those of 'expected' after a step of the"
+    " optimizer with each of the gradients, by the formulas of PyTorch {version}; null is no"
+    " gradient, and 'u' never has one. 'b' is a group of its own, with the options of 'group'."
+    " 'state' is what state_dict() gives then. Another optimizer that takes it, on equal"
+    " parameters, leaves 'resumed' after the gradients 'more'."
 )
 FLAT = {"lr": 2.0**17, "eps": 2.0**20}  # the denominator is all epsilon
 DECAY, CLIMB = {"weight_decay": 0.01}, {"maximize": True}
@@ -81,11 +82,8 @@ LATER: dict[str, list[Case]] = {
     "nadam": [{**FLAT, **DECAY, **CLIMB, "decoupled_weight_decay": True}],
     "radam": [{"lr": 0.1, **DECAY, **CLIMB, "decoupled_weight_decay": True}],
 }
-CLASSES = {
-    name.lower(): getattr(torch.optim, name)
-    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "ASGD")
-    + ("Adadelta", "Rprop")
-}
+NAMES = "SGD Adam AdamW RMSprop Adagrad Adamax NAdam RAdam ASGD Adadelta Rprop"
+CLASSES = {name.lower(): getattr(torch.optim, name) for name in NAMES.split()}
 REQUIREMENTS = {"sgd": "R9.2", "adam": "R9.3", "adamw": "R9.3"}
 ROOTLESS = ("sgd", "adamax", "asgd", "rprop")
 # Libraries round square roots up or down, by the processor's make.
@@ -116,15 +114,16 @@ def _case(name: str, options: Case, dtype: str) -> Case:
     """Step once for each set of gradients, then save, load and step on."""
     held = _parameters(START, dtype)
     optimizer = _make(name, options, held)
-    _steps(optimizer, held, GRADIENTS, dtype)
+    _steps(optimizer, held, GRADIENTS)
     expected = {key: values(parameter) for key, parameter in held.items()}
     state = tree(optimizer.state_dict())
     twins = _parameters(expected, dtype)
     resumed = _make(name, options, twins)
     resumed.load_state_dict(optimizer.state_dict())
-    _steps(resumed, twins, MORE, dtype)
+    _steps(resumed, twins, MORE)
     texts = ", ".join(f"{key} {value}" for key, value in options.items())
     exact = name in ROOTLESS or options.get("eps") == FLAT["eps"]
+    tolerance: Case = {"fused": True} if exact else {"relative": TOLERANCE[dtype]}
     return {
         "name": f"{name}, {texts or 'defaults'}, {dtype}",
         "spec": [REQUIREMENTS.get(name, "R9.5"), "R9.4", "R9.8", "R9.9"],
@@ -138,14 +137,16 @@ def _case(name: str, options: Case, dtype: str) -> Case:
         "expected": expected,
         "state": state,
         "resumed": {key: values(parameter) for key, parameter in twins.items()},
-        **({"fused": True} if exact else {"relative": TOLERANCE[dtype]}),
+        **tolerance,
     }
 
 
 def _named(name: str, options: Case) -> Case:
     """Give SGD's rate, which PyTorch 1.13 asks for, and two numbers as tuples."""
     given = {"lr": 1e-3, **options} if name == "sgd" else options
-    return {key: {"tuple": value} if isinstance(value, list) else value for key, value in given.items()}
+    return {
+        key: {"tuple": value} if isinstance(value, list) else value for key, value in given.items()
+    }
 
 
 def _group(options: Case) -> Case:
@@ -159,15 +160,15 @@ def _parameters(start: Case, dtype: str) -> Parameters:
 
 
 def _make(name: str, options: Case, held: Parameters) -> torch.optim.Optimizer:
-    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    plain = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in options.items()
+    }
     groups = [{"params": [held["w"], held["u"]]}, {"params": [held["b"]], **_group(options)}]
     optimizer: torch.optim.Optimizer = CLASSES[name](groups, **plain)
     return optimizer
 
 
-def _steps(
-    optimizer: torch.optim.Optimizer, held: Parameters, gradients: Sequence[Case], dtype: str
-) -> None:
+def _steps(optimizer: torch.optim.Optimizer, held: Parameters, gradients: Sequence[Case]) -> None:
     for gradient in gradients:
         for key, parameter in held.items():
             given = gradient.get(key)
