@@ -1,8 +1,8 @@
 using BridgeSharp.Optim;
 using TorchSharp.Modules;
-using RMSProp = BridgeSharp.Optim.RMSProp;
-using Adagrad = BridgeSharp.Optim.Adagrad;
 using Adadelta = BridgeSharp.Optim.Adadelta;
+using Adagrad = BridgeSharp.Optim.Adagrad;
+using RMSProp = BridgeSharp.Optim.RMSProp;
 
 namespace BridgeSharp;
 

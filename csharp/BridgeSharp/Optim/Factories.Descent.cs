@@ -1,9 +1,9 @@
 using BridgeSharp.Optim;
 using TorchSharp.Modules;
-using SGD = BridgeSharp.Optim.SGD;
 using ASGD = BridgeSharp.Optim.ASGD;
-using Rprop = BridgeSharp.Optim.Rprop;
 using LBFGS = BridgeSharp.Optim.LBFGS;
+using Rprop = BridgeSharp.Optim.Rprop;
+using SGD = BridgeSharp.Optim.SGD;
 
 namespace BridgeSharp;
 

@@ -1,5 +1,4 @@
 using TorchSharp;
-using TorchSharp.Modules;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Optim;
@@ -8,7 +7,7 @@ namespace BridgeSharp.Optim;
 /// <remarks>Numbers that PyTorch has as tensors of one value are so here. Source: torch/optim/lbfgs.py</remarks>
 internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Func<Tensor> closure, bool old)
 {
-    private readonly IReadOnlyList<Parameter> parameters = group.Parameters;
+    private readonly FlatParameters parameters = new(group.Parameters);
     private Tensor? direction = state.GetValueOrDefault("d") as Tensor;
     private Tensor? previousGradient = state.GetValueOrDefault("prev_flat_grad") as Tensor;
     private Real length = Real.Of(state.GetValueOrDefault("t"));
@@ -17,8 +16,7 @@ internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Fu
     private List<object?> steps = Items("old_stps", state);
     private List<object?> inverses = Items("ro", state);
     private Tensor gradient = null!;
-    private double loss;
-    private double previousLoss;
+    private double loss, previousLoss;
     private long evaluations = 1;
 
     /// <summary>Iterate until something says that it is enough.</summary>
@@ -43,14 +41,7 @@ internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Fu
     }
 
     private static List<object?> Items(string name, ParameterState state)
-    {
-        if (state.GetValueOrDefault(name) is not List<object?> items)
-        {
-            items = [];
-        }
-
-        return items;
-    }
+        => state.GetValueOrDefault(name) is List<object?> items ? items : [];
 
     /// <summary>Do one iteration.</summary>
     /// <returns>Whether another may follow.</returns>
@@ -137,7 +128,7 @@ internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Fu
     {
         if (group.line_search_fn is null)
         {
-            Shift(length);
+            parameters.Shift(direction!, length.Value);
             if (iteration == group.max_iter)
             {
                 return (0, false);
@@ -152,26 +143,22 @@ internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Fu
             throw new InvalidOperationException("only 'strong_wolfe' is supported");
         }
 
-        var start = parameters.Select(parameter => parameter.clone()).ToList();
+        var start = parameters.Copy();
         var search = new StrongWolfe(
             at => Probe(at, start), direction!, new(0, loss, gradient.clone(), slope), old ? 25 : group.max_eval!.Value - evaluations);
         var found = search.Find(length);
         (loss, gradient, length) = (found.Loss, found.Gradient, found.Length);
-        Shift(length);
+        parameters.Shift(direction!, length.Value);
         return (search.Evaluations, IsFlat());
     }
 
     /// <summary>Evaluate at a distance, and go back.</summary>
     private (double Loss, Tensor Gradient) Probe(Real at, List<Tensor> start)
     {
-        Shift(at);
+        parameters.Shift(direction!, at.Value);
         var value = Call().ToDouble();
-        var slope = Flat();
-        foreach (var (parameter, kept) in parameters.Zip(start))
-        {
-            parameter.copy_(kept);
-        }
-
+        var slope = parameters.Gradient();
+        parameters.Restore(start);
         return (value, slope);
     }
 
@@ -180,7 +167,7 @@ internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Fu
     {
         var result = Call();
         loss = result.ToDouble();
-        gradient = Flat();
+        gradient = parameters.Gradient();
         return result;
     }
 
@@ -197,26 +184,6 @@ internal sealed class LBFGSStep(LBFGS.ParamGroup group, ParameterState state, Fu
         var sum = Convert.ToInt64(state[name], null) + count;
         state[name] = sum;
         return sum;
-    }
-
-    /// <summary>Join the gradients of all parameters.</summary>
-    private Tensor Flat() => cat([.. parameters.Select(parameter => parameter.grad switch
-    {
-        null => zeros(parameter.numel(), dtype: parameter.dtype, device: parameter.device),
-        { is_sparse: true } sparse => sparse.to_dense().reshape(-1),
-        var dense => dense.reshape(-1),
-    })]);
-
-    /// <summary>Move the parameters along the direction.</summary>
-    private void Shift(Real by)
-    {
-        var offset = 0L;
-        foreach (var parameter in parameters)
-        {
-            var count = parameter.numel();
-            parameter.add_(direction!.narrow(0, offset, count).view_as(parameter), alpha: by.Value);
-            offset += count;
-        }
     }
 
     private void Store()
