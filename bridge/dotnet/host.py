@@ -86,7 +86,7 @@ class Host(ABC):
             type: full name of the model's type, such as ``BridgeSharp.Models.LeNet``.
             assembly: path of the library that has it, where it is not one of BridgeSharp's.
             arguments: of the constructor.
-            optimizer: ``sgd`` or ``adam``.
+            optimizer: as ``bridge.optim.create`` names it, such as ``sgd`` or ``adam``.
             lr: the learning rate; None leaves it to the optimizer.
             loss: its name in PyTorch.
             replicas: how many, all on the CPU.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from torch import nn
-from torch.optim import Optimizer
+from torch.optim import LBFGS, Optimizer
 
 from bridge.parallel.resync import Buffers, resync
 
@@ -26,7 +26,7 @@ def step(
 
     Raises:
         ValueError: no replicas, another number of optimizers, or an optimizer on parameters of
-            another model, or on one twice.
+            another model, or on one twice, or one that needs a closure.
 
     Spec: R7.1, R7.2, R7.3
     """
@@ -51,7 +51,10 @@ def step(
 
 
 def _check(optimizer: Optimizer, replica: nn.Module, index: int) -> None:
-    """Refuse an optimizer whose parameters are not those of its replica, each once."""
+    """Refuse an optimizer that needs a closure, or whose parameters are not its replica's, once."""
+    if isinstance(optimizer, LBFGS):
+        message = "step: expected an optimizer that steps without a closure, got LBFGS"
+        raise ValueError(message)  # noqa: TRY004 - as for another optimizer that does not fit
     own = {id(parameter) for parameter in replica.parameters()}
     held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     strangers = sum(id(parameter) not in own for parameter in held)

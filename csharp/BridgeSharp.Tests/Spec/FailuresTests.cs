@@ -85,13 +85,14 @@ public sealed class FailuresTests : IDisposable
         Assert.Equal(states[0], states[1]);
     }
 
-    /// <summary>The state and rates of TorchSharp's optimizers too, where a scheduler of the user's fails. Spec: R21.1, R21.2.</summary>
+    /// <summary>The state and rates of optimizers too, TorchSharp's and BridgeSharp's, where a scheduler of the user's fails. Spec: R21.1, R21.2.</summary>
     [Theory]
     [InlineData("SGD")]
     [InlineData("Adam")]
     [InlineData("AdamW")]
     [InlineData("RMSProp")]
-    public void Optimizers_of_torchsharp_are_given_back(string name)
+    [InlineData("BridgeSharp's RAdam")]
+    public void Optimizers_are_given_back(string name)
     {
         using var scope = NewDisposeScope();
         List<Tensor> weights = [];
@@ -104,6 +105,7 @@ public sealed class FailuresTests : IDisposable
                 "SGD" => optim.SGD(model.parameters(), 0.1, 0.9),
                 "Adam" => optim.Adam(model.parameters(), 0.1),
                 "AdamW" => optim.AdamW(model.parameters(), 0.1),
+                "BridgeSharp's RAdam" => new Optim.RAdam(model.parameters(), 0.1),
                 _ => optim.RMSProp(model.parameters(), 0.1, momentum: 0.5),
             };
             using var trainer = new Trainer(

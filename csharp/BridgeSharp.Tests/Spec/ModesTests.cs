@@ -155,7 +155,7 @@ public sealed class ModesTests
             Same.Within(expected.detach(), actual.detach(), 1e-12);
         }
 
-        static optim.Optimizer Made(IEnumerable<TorchSharp.Modules.Parameter> parameters) => new Optim.SGD(parameters, lr: 0.5, momentum: 0.9);
+        static torch.optim.Optimizer Made(IEnumerable<TorchSharp.Modules.Parameter> parameters) => new Optim.SGD(parameters, lr: 0.5, momentum: 0.9);
     }
 
     /// <summary>They train as in one model: in no step is a gradient made up. Spec: R5.4, R5.7.</summary>

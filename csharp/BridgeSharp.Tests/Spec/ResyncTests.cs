@@ -103,12 +103,12 @@ public sealed class ResyncTests
             optimizers[index].step();
         }
 
-        optim.Optimizer Made(IEnumerable<Parameter> parameters) => name switch
+        torch.optim.Optimizer Made(IEnumerable<Parameter> parameters) => name switch
         {
-            "SGD" => optim.SGD(parameters, 0.1, 0.9),
+            "SGD" => torch.optim.SGD(parameters, 0.1, 0.9),
             "Adam" => new Optim.Adam(parameters, amsgrad: true),
-            "AdamW" => optim.AdamW(parameters, 0.1),
-            _ => optim.RMSProp(parameters, 0.1, momentum: 0.5),
+            "AdamW" => torch.optim.AdamW(parameters, 0.1),
+            _ => torch.optim.RMSProp(parameters, 0.1, momentum: 0.5),
         };
     }
 

@@ -62,7 +62,7 @@ public sealed class StepTests
     {
         using var scope = NewDisposeScope();
         var model = nn.Linear(2, 1);
-        using var optimizer = optim.RMSProp([model.weight, model.bias!, model.weight]);
+        using var optimizer = torch.optim.RMSProp([model.weight, model.bias!, model.weight]);
 
         Assert.Equal(
             "step: expected an optimizer that has every parameter once, got 1 of 3 again",

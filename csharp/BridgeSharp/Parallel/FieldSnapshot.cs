@@ -36,6 +36,12 @@ internal sealed class FieldSnapshot
     /// <summary>Give an optimizer the options and the state of another one of its class.</summary>
     public static void Copy(optim.Optimizer source, optim.Optimizer target)
     {
+        if ((source, target) is (Optim.Optimizer exact, Optim.Optimizer own))
+        {
+            own.Take(exact);
+            return;
+        }
+
         using var mode = no_grad();
         foreach (var (given, taken) in Parts(source).Zip(Parts(target)))
         {

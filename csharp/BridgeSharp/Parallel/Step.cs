@@ -11,8 +11,8 @@ public static partial class bridge
     /// <param name="replicas">The modules, with averaged gradients.</param>
     /// <param name="optimizer">On replica 0's parameters.</param>
     /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
-    /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model, or on one twice.</exception>
-    public static void step(IReadOnlyList<nn.Module> replicas, optim.Optimizer optimizer, string buffers = "first")
+    /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model, or on one twice, or one that needs a closure.</exception>
+    public static void step(IReadOnlyList<nn.Module> replicas, torch.optim.Optimizer optimizer, string buffers = "first")
     {
         CheckReplicas(replicas);
         CheckOptimizer(optimizer, replicas[0], 0);
@@ -26,7 +26,7 @@ public static partial class bridge
     /// <param name="optimizer">One per replica, each on its replica's parameters.</param>
     /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
     /// <exception cref="ArgumentException">No replicas, another number of optimizers, or an optimizer on parameters of another model, or on one twice.</exception>
-    public static void step(IReadOnlyList<nn.Module> replicas, IReadOnlyList<optim.Optimizer> optimizer, string buffers = "first")
+    public static void step(IReadOnlyList<nn.Module> replicas, IReadOnlyList<torch.optim.Optimizer> optimizer, string buffers = "first")
     {
         CheckReplicas(replicas);
         if (optimizer.Count != replicas.Count)
@@ -58,9 +58,14 @@ public static partial class bridge
         }
     }
 
-    /// <summary>Refuse an optimizer whose parameters are not those of its replica, each once.</summary>
-    private static void CheckOptimizer(optim.Optimizer optimizer, nn.Module replica, int index)
+    /// <summary>Refuse an optimizer that needs a closure, or whose parameters are not its replica's, once.</summary>
+    private static void CheckOptimizer(torch.optim.Optimizer optimizer, nn.Module replica, int index)
     {
+        if (optimizer is Optim.LBFGS or TorchSharp.Modules.LBFGS)
+        {
+            throw new ArgumentException("step: expected an optimizer that steps without a closure, got LBFGS");
+        }
+
         var own = Registered.Parameters(replica).Select(TensorCopier.Identity).ToHashSet();
         var held = optimizer.parameters().Select(TensorCopier.Identity).ToList();
         var strangers = held.Count(parameter => !own.Contains(parameter));

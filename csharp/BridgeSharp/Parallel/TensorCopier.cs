@@ -77,7 +77,8 @@ internal sealed class TensorCopier
 
     private Device Place(Device device) => Devices.Differ(device, from) ? device : to;
 
-    private static (nint Storage, ScalarType Type) Storage(Tensor tensor) => tensor.is_sparse || tensor.device_type == DeviceType.META
+    /// <summary>Tell where the values of a tensor are.</summary>
+    internal static (nint Storage, ScalarType Type) Storage(Tensor tensor) => tensor.is_sparse || tensor.device_type == DeviceType.META
         ? default
         : (NativeModule.Call<nint>("THSStorage_data_ptr", tensor.Handle), tensor.dtype);
 }

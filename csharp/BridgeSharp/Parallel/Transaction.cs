@@ -53,7 +53,8 @@ internal sealed class Transaction : IDisposable
 
     /// <summary>Copy parameters and optimizers, unless nothing in the update can fail half-way.</summary>
     /// <remarks>
-    /// That holds for BridgeSharp's optimizers, for dense gradients: they only do arithmetic; and for the schedulers that
+    /// That holds for BridgeSharp's optimizers, for dense gradients: they only do arithmetic, and refuse before it what
+    /// they cannot do; not for LBFGS, which calls the user's code. It holds for the schedulers that
     /// are listed here.
     /// </remarks>
     public void BeforeUpdate()
@@ -110,6 +111,6 @@ internal sealed class Transaction : IDisposable
     }
 
     private static bool CannotFail(optim.Optimizer optimizer)
-        => optimizer.GetType().Assembly == typeof(Transaction).Assembly
+        => optimizer is Optim.Optimizer { FailsHalfWay: false }
             && optimizer.parameters().All(parameter => parameter.grad is not { is_sparse: true });
 }
