@@ -60,7 +60,7 @@ public static class ManualLoop
     }
 
     /// <summary>Update every replica once from a group of batches, and return the loss.</summary>
-    private static double Train(IReadOnlyList<MLP> replicas, optim.Optimizer optimizer, IReadOnlyList<(Tensor, Tensor)> group)
+    private static double Train(IReadOnlyList<MLP> replicas, torch.optim.Optimizer optimizer, IReadOnlyList<(Tensor, Tensor)> group)
     {
         using var scope = NewDisposeScope();
         foreach (var replica in replicas)
@@ -89,7 +89,7 @@ public static class ManualLoop
     };
 
     /// <summary>Update one undivided model from the group as one batch: the loop of one device.</summary>
-    private static double TrainAlone(MLP model, optim.Optimizer optimizer, IReadOnlyList<(Tensor Inputs, Tensor Labels)> group)
+    private static double TrainAlone(MLP model, torch.optim.Optimizer optimizer, IReadOnlyList<(Tensor Inputs, Tensor Labels)> group)
     {
         using var scope = NewDisposeScope();
         var inputs = cat([.. group.Select(batch => batch.Inputs)]);

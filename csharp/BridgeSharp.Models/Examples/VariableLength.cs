@@ -97,7 +97,7 @@ public static class VariableLength
     };
 
     /// <summary>Update one undivided model from all samples: the loop of one device.</summary>
-    private static void TrainAlone(SeqModel model, optim.Optimizer optimizer, List<(Tensor, Tensor)> samples)
+    private static void TrainAlone(SeqModel model, torch.optim.Optimizer optimizer, List<(Tensor, Tensor)> samples)
     {
         optimizer.zero_grad();
         Pass(model)(samples);

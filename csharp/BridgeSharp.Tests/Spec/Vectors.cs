@@ -13,6 +13,7 @@ internal static class Vectors
     {
         ["ValueError"] = typeof(ArgumentException),
         ["TypeError"] = typeof(ArgumentException),
+        ["KeyError"] = typeof(KeyNotFoundException),
         ["RuntimeError"] = typeof(InvalidOperationException),
         ["FileNotFoundError"] = typeof(FileNotFoundException),
     };

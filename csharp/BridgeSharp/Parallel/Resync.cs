@@ -18,7 +18,7 @@ public static partial class bridge
     /// <exception cref="ArgumentException">No replicas, another policy, or another number of optimizers.</exception>
     /// <exception cref="InvalidOperationException">Keys that are missing, unexpected, or of another shape or dtype, listed.</exception>
     public static void resync(
-        IReadOnlyList<nn.Module> replicas, string buffers = "first", IReadOnlyList<optim.Optimizer>? optimizers = null)
+        IReadOnlyList<nn.Module> replicas, string buffers = "first", IReadOnlyList<torch.optim.Optimizer>? optimizers = null)
     {
         if (replicas.Count == 0)
         {

@@ -11,7 +11,7 @@ public static partial class bridge
     /// <param name="optimizer">On replica 0's parameters.</param>
     /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
     /// <exception cref="ArgumentException">No replicas, or an optimizer on parameters of another model.</exception>
-    public static void step(IReadOnlyList<nn.Module> replicas, optim.Optimizer optimizer, string buffers = "first")
+    public static void step(IReadOnlyList<nn.Module> replicas, torch.optim.Optimizer optimizer, string buffers = "first")
     {
         CheckReplicas(replicas);
         CheckOptimizer(optimizer, replicas[0], 0);
@@ -25,7 +25,7 @@ public static partial class bridge
     /// <param name="optimizer">One per replica, each on its replica's parameters.</param>
     /// <param name="buffers">Which buffers the replicas have then: <c>"first"</c>, <c>"mean"</c> or <c>"each"</c>.</param>
     /// <exception cref="ArgumentException">No replicas, another number of optimizers, or an optimizer on parameters of another model.</exception>
-    public static void step(IReadOnlyList<nn.Module> replicas, IReadOnlyList<optim.Optimizer> optimizer, string buffers = "first")
+    public static void step(IReadOnlyList<nn.Module> replicas, IReadOnlyList<torch.optim.Optimizer> optimizer, string buffers = "first")
     {
         CheckReplicas(replicas);
         if (optimizer.Count != replicas.Count)
@@ -58,7 +58,7 @@ public static partial class bridge
     }
 
     /// <summary>Refuse an optimizer whose parameters are not those of its replica.</summary>
-    private static void CheckOptimizer(optim.Optimizer optimizer, nn.Module replica, int index)
+    private static void CheckOptimizer(torch.optim.Optimizer optimizer, nn.Module replica, int index)
     {
         var own = replica.parameters().Select(parameter => parameter.Handle).ToHashSet();
         var held = optimizer.parameters().ToList();

@@ -77,6 +77,11 @@ public sealed class Trainer : IDisposable
         var stepped = this.options.mode == "all" ? replicas : replicas.Take(1);
         optimizers = [.. stepped.Select(replica => optimizer(replica.parameters()))];
         schedulers = this.options.scheduler is { } scheduler ? [.. optimizers.Select(scheduler)] : [];
+        if (schedulers.Any(own => own is Optim.ReduceLROnPlateau or optim.lr_scheduler.impl.ReduceLROnPlateau))
+        {
+            throw new ArgumentException("Trainer: expected a scheduler that steps without a metric, got ReduceLROnPlateau: step it yourself, after evaluate");
+        }
+
         states = new RandomStates(this.devices);
         accumulator = new Accumulator([.. model.parameters()]);
         ownsOptimizers = true;

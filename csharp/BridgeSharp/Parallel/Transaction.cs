@@ -53,12 +53,12 @@ internal sealed class Transaction : IDisposable
 
     /// <summary>Copy parameters and optimizers, unless nothing in the update can fail half-way.</summary>
     /// <remarks>
-    /// That holds for BridgeSharp's optimizers, for dense gradients: they only do arithmetic; and for the schedulers that
-    /// are listed here.
+    /// That holds for BridgeSharp's optimizers, for dense gradients: they only do arithmetic; and for its schedulers
+    /// without functions of the user's, and those of TorchSharp that are listed here.
     /// </remarks>
     public void BeforeUpdate()
     {
-        if (optimizers.All(CannotFail) && schedulers.All(scheduler => Schedulers.Contains(scheduler.GetType())))
+        if (optimizers.All(CannotFail) && schedulers.All(CannotFail))
         {
             return;
         }
@@ -111,4 +111,7 @@ internal sealed class Transaction : IDisposable
     private static bool CannotFail(optim.Optimizer optimizer)
         => optimizer.GetType().Assembly == typeof(Transaction).Assembly
             && optimizer.parameters().All(parameter => parameter.grad is not { is_sparse: true });
+
+    private static bool CannotFail(optim.lr_scheduler.LRScheduler scheduler)
+        => scheduler is Optim.Scheduler own ? !own.MayFail : Schedulers.Contains(scheduler.GetType());
 }

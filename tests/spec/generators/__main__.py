@@ -1,7 +1,7 @@
 """Write the vectors: ``python -m tests.spec.generators``, with PyTorch 1.13, then with 2.10.
 
-``adam-1.13.json`` comes from PyTorch 1.13 and all other files from 2.10; the two versions give the
-same bits except in Adam.
+``adam-1.13.json`` and ``schedulers-1.13.json`` come from PyTorch 1.13 and all other files from 2.10;
+the two versions give the same bits except in Adam and in some schedulers.
 """
 
 import json
@@ -12,7 +12,16 @@ from typing import Any
 
 import torch
 
-from tests.spec.generators import data, draws, loader, optimizers, recipes, trainer, training
+from tests.spec.generators import (
+    data,
+    draws,
+    loader,
+    optimizers,
+    recipes,
+    schedulers,
+    trainer,
+    training,
+)
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 
@@ -34,12 +43,14 @@ def main() -> int:
     version = torch.__version__
     if version.startswith("1.13"):
         write("adam-1.13", optimizers.adam("1.13"))
+        write("schedulers-1.13", schedulers.schedulers("1.13"))
         return 0
     if not version.startswith("2.10"):
         sys.stderr.write(f"generators: expected PyTorch 1.13 or 2.10, got {version}\n")
         return 2
     write("sgd", optimizers.sgd())
     write("adam", optimizers.adam("2.10"))
+    write("schedulers", schedulers.schedulers("2.10"))
     write("trainer", trainer.trainer())
     write("training", training.training())
     write("draws", draws.draws())
