@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 import torch
 from torch import nn
-from torch.optim import Optimizer
+from torch.optim import Optimizer, lr_scheduler
 
 from bridge.parallel.accumulator import Accumulator
 from bridge.parallel.average import average, broadcast_gradients
@@ -98,7 +98,7 @@ class Trainer:
         self.devices = as_devices("Trainer", devices)
         self.replicas = replicate(model, self.devices)
         self.optimizers = _optimizers(optimizer, self.replicas, mode)
-        self.schedulers = [scheduler(own) for own in self.optimizers] if scheduler else []
+        self.schedulers = _schedulers(scheduler, self.optimizers)
         self.updates = 0
         self._reduction: Reduction = reduction
         self._mode = mode
@@ -305,6 +305,18 @@ def _optimizers(
         return [optimizer]
     count = len(replicas) if mode == "all" else 1
     return [optimizer(replica.parameters()) for replica in replicas[:count]]
+
+
+def _schedulers(
+    make: Callable[[Optimizer], Scheduler] | None, optimizers: Sequence[Optimizer]
+) -> list[Scheduler]:
+    """Make the schedulers, of which none may need a metric."""
+    made = [make(own) for own in optimizers] if make else []
+    if any(isinstance(own, lr_scheduler.ReduceLROnPlateau) for own in made):
+        expected = "expected a scheduler that steps without a metric"
+        message = f"Trainer: {expected}, got ReduceLROnPlateau: step it yourself, after evaluate"
+        raise ValueError(message)
+    return made
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
