@@ -1,6 +1,9 @@
 using System.Text.Json;
 using BridgeSharp.Optim;
-using TorchSharp.Modules;
+using Adagrad = BridgeSharp.Optim.Adagrad;
+using Adam = BridgeSharp.Optim.Adam;
+using Parameter = TorchSharp.Modules.Parameter;
+using SGD = BridgeSharp.Optim.SGD;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Tests.Spec;
@@ -32,6 +35,10 @@ internal sealed class SchedulerCase(JsonElement entry)
     /// <summary>Whether the case fails in the end.</summary>
     public bool Fails { get; } = entry.Optional("raises") is not null;
 
+    /// <summary>Whether the case is a whole run of SGD whose groups have only their rates before.</summary>
+    public bool FromTheBeginning
+        => !Fails && entry.GetProperty("optimizer").GetString() == "sgd" && entry.Items("groups").All(group => group.EnumerateObject().Count() == 1);
+
     /// <summary>Make an optimizer with the groups of the case, or with those that were saved.</summary>
     public optim.Optimizer Optimizer(JsonElement? groups = null)
     {
@@ -39,9 +46,9 @@ internal sealed class SchedulerCase(JsonElement entry)
         var rates = entries.ConvertAll(group => group.GetProperty("lr").GetDouble());
         optim.Optimizer optimizer = entry.GetProperty("optimizer").GetString() switch
         {
-            "sgd" => optim.SGD(rates.Select(rate => new TorchSharp.Modules.SGD.ParamGroup([Parameter()], rate, 0.9)), 1),
-            "adam" => optim.Adam(rates.Select(rate => new TorchSharp.Modules.Adam.ParamGroup([Parameter()], rate))),
-            _ => optim.Adagrad(rates.Select(rate => new Adagrad.ParamGroup([Parameter()], rate))),
+            "sgd" => new SGD(rates.Select(rate => new SGD.ParamGroup([Parameter()], rate, 0.9))),
+            "adam" => new Adam(rates.Select(rate => new Adam.ParamGroup([Parameter()], rate))),
+            _ => new Adagrad(rates.Select(rate => new Adagrad.ParamGroup([Parameter()], rate))),
         };
         foreach (var (group, given) in optimizer.ParamGroups.Zip(entries))
         {
@@ -53,7 +60,7 @@ internal sealed class SchedulerCase(JsonElement entry)
                 }
                 else if (name is not ("lr" or "momentum"))
                 {
-                    GroupEntries.of(group)[name] = value.GetDouble();
+                    GroupEntries.Set(group, name, value.GetDouble());
                 }
             }
         }
@@ -118,6 +125,10 @@ internal sealed class SchedulerCase(JsonElement entry)
         JsonValueKind.Null => null,
         _ => value.GetBoolean(),
     };
+
+    /// <summary>Make an optimizer of TorchSharp's with two groups.</summary>
+    public static optim.Optimizer TorchSharps() => optim.SGD(
+        [new TorchSharp.Modules.SGD.ParamGroup([Parameter()], 0.1, 0.9), new TorchSharp.Modules.SGD.ParamGroup([Parameter()], 0.3, 0.9)], 1);
 
     private static Parameter Parameter() => new(zeros(1));
 

@@ -1,5 +1,3 @@
-using System.Collections;
-using BridgeSharp.Parallel;
 using TorchSharp.Modules;
 using static TorchSharp.torch;
 
@@ -8,15 +6,27 @@ namespace BridgeSharp.Optim;
 /// <summary>Optimizers by name, with the same options in both languages.</summary>
 public static class Optimizers
 {
-    private static readonly Dictionary<string, string[]> Known = new()
+    private static readonly Dictionary<string, (Schema Schema, Make Make)> Known = new()
     {
-        ["sgd"] = ["lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"],
-        ["adam"] = ["lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"],
+        ["sgd"] = (SGD.Schema, (own, options, reference) => new SGD([new SGD.ParamGroup(own)], options, reference)),
+        ["adam"] = (Adam.Schema, (own, options, reference) => new Adam([new Adam.ParamGroup(own)], options, reference)),
+        ["adamw"] = (AdamW.Schema, (own, options, reference) => new AdamW([new Adam.ParamGroup(own)], options, reference)),
+        ["rmsprop"] = (RMSProp.Schema, (own, options, reference) => new RMSProp([new RMSProp.ParamGroup(own)], options, reference)),
+        ["adagrad"] = (Adagrad.Schema, (own, options, reference) => new Adagrad([new Adagrad.ParamGroup(own)], options, reference)),
+        ["adamax"] = (Adamax.Schema, (own, options, reference) => new Adamax([new Adamax.ParamGroup(own)], options, reference)),
+        ["nadam"] = (NAdam.Schema, (own, options, reference) => new NAdam([new NAdam.ParamGroup(own)], options, reference)),
+        ["radam"] = (RAdam.Schema, (own, options, reference) => new RAdam([new RAdam.ParamGroup(own)], options, reference)),
+        ["asgd"] = (ASGD.Schema, (own, options, reference) => new ASGD([new ASGD.ParamGroup(own)], options, reference)),
+        ["adadelta"] = (Adadelta.Schema, (own, options, reference) => new Adadelta([new Adadelta.ParamGroup(own)], options, reference)),
+        ["rprop"] = (Rprop.Schema, (own, options, reference) => new Rprop([new Rprop.ParamGroup(own)], options, reference)),
+        ["lbfgs"] = (LBFGS.Schema, (own, options, reference) => new LBFGS([new LBFGS.ParamGroup(own)], options, reference)),
     };
+
+    private delegate Optimizer Make(IReadOnlyList<Parameter> parameters, Options options, string reference);
 
     /// <summary>Make an optimizer by its name, with PyTorch's defaults.</summary>
     /// <remarks>Spec: R9.1.</remarks>
-    /// <param name="name"><c>"sgd"</c> or <c>"adam"</c>.</param>
+    /// <param name="name">The class in lower case: <c>"sgd"</c>, <c>"adam"</c>, <c>"adamw"</c>, <c>"rmsprop"</c>, and so on.</param>
     /// <param name="parameters">What it updates.</param>
     /// <param name="options">As PyTorch names them; numbers, booleans, and <c>betas</c> as two numbers.</param>
     /// <param name="reference">Whose formulas: PyTorch <c>"2.10"</c> or <c>"1.13"</c>.</param>
@@ -30,65 +40,15 @@ public static class Optimizers
             throw new ArgumentException($"optimizer: expected one of {string.Join(", ", Known.Keys)}, got '{name}'");
         }
 
-        options ??= new Dictionary<string, object>();
-        if (options.Keys.FirstOrDefault(option => !known.Contains(option)) is { } stranger)
+        var possible = known.Schema.Known(reference);
+        var given = new Options();
+        foreach (var (option, value) in options ?? new Dictionary<string, object>())
         {
-            throw new ArgumentException($"optimizer: expected options of {name} ({string.Join(", ", known)}), got '{stranger}'");
+            given[option] = possible.Contains(option)
+                ? value
+                : throw new ArgumentException($"optimizer: expected options of {name} ({string.Join(", ", possible)}), got '{option}'");
         }
 
-        return name == "sgd" ? Sgd(parameters, options) : Adam(parameters, options, reference);
+        return known.Make(Optimizer.NotEmpty(parameters), given, reference);
     }
-
-    private static SGD Sgd(IEnumerable<Parameter> parameters, IReadOnlyDictionary<string, object> options)
-    {
-        var lr = NotNegative(options, "lr", "learning rate", 1e-3);
-        var momentum = NotNegative(options, "momentum", "momentum value");
-        var decay = NotNegative(options, "weight_decay", "weight_decay value");
-        var (dampening, nesterov) = (Number(options, "dampening"), Flag(options, "nesterov"));
-        return !nesterov || (momentum > 0 && dampening == 0)
-            ? new SGD(parameters, lr, momentum, dampening, decay, nesterov, Flag(options, "maximize"))
-            : throw new ArgumentException("Nesterov momentum requires a momentum and zero dampening");
-    }
-
-    private static Adam Adam(IEnumerable<Parameter> parameters, IReadOnlyDictionary<string, object> options, string reference)
-    {
-        var lr = NotNegative(options, "lr", "learning rate", 1e-3);
-        var eps = NotNegative(options, "eps", "epsilon value", 1e-8);
-        var (beta1, beta2) = Betas(options);
-        var decay = NotNegative(options, "weight_decay", "weight_decay value");
-        return new Adam(parameters, lr, beta1, beta2, eps, decay, Flag(options, "amsgrad"), Flag(options, "maximize"), reference);
-    }
-
-    private static (double Beta1, double Beta2) Betas(IReadOnlyDictionary<string, object> options)
-    {
-        object value = options.TryGetValue("betas", out var given) ? given : (0.9, 0.999);
-        var (beta1, beta2) = value switch
-        {
-            (double first, double second) => (first, second),
-            IEnumerable pair when pair.Cast<object>().ToList() is [var first, var second] => (Convert.ToDouble(first, null), Convert.ToDouble(second, null)),
-            _ => throw new ArgumentException($"optimizer: expected betas as two numbers, got {value}"),
-        };
-        foreach (var (index, beta) in new[] { beta1, beta2 }.Index())
-        {
-            if (!(beta is >= 0 and < 1))
-            {
-                throw new ArgumentException($"Invalid beta parameter at index {index}: {Text.Number(beta)}");
-            }
-        }
-
-        return (beta1, beta2);
-    }
-
-    /// <summary>Read a number that is not negative; the text is PyTorch's.</summary>
-    private static double NotNegative(IReadOnlyDictionary<string, object> options, string option, string title, double other = 0)
-    {
-        var value = Number(options, option, other);
-        return value >= 0 ? value : throw new ArgumentException($"Invalid {title}: {Text.Number(value)}");
-    }
-
-    private static double Number(IReadOnlyDictionary<string, object> options, string option, double other = 0)
-        => options.TryGetValue(option, out var value) ? Convert.ToDouble(value, null) : other;
-
-    private static bool Flag(IReadOnlyDictionary<string, object> options, string option)
-        => options.TryGetValue(option, out var value) && Convert.ToBoolean(value, null);
 }

@@ -36,6 +36,12 @@ internal sealed class FieldSnapshot
     /// <summary>Give an optimizer the options and the state of another one of its class.</summary>
     public static void Copy(optim.Optimizer source, optim.Optimizer target)
     {
+        if ((source, target) is (Optim.Optimizer exact, Optim.Optimizer own))
+        {
+            own.Take(exact);
+            return;
+        }
+
         using var mode = no_grad();
         foreach (var (given, taken) in Parts(source).Zip(Parts(target)))
         {
@@ -112,14 +118,18 @@ internal sealed class FieldSnapshot
         var items = list.Cast<object?>().Select(Keep).ToList();
         return () =>
         {
-            while (!list.IsFixedSize && list.Count > items.Count)
+            while (!(list.IsFixedSize || list.IsReadOnly) && list.Count > items.Count)
             {
                 list.RemoveAt(list.Count - 1);
             }
 
             for (var index = 0; index < items.Count; index++)
             {
-                if (index < list.Count)
+                if (list.IsReadOnly)
+                {
+                    items[index]();
+                }
+                else if (index < list.Count)
                 {
                     list[index] = items[index]();
                 }

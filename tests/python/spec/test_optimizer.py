@@ -1,41 +1,16 @@
 """Optimizers by name, and what they do."""
 
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from bridge.optim import create, reference
-from tests.python.spec.vectors import Case, assert_close, cases, number, refusal, tensor
+from bridge.optim import OPTIMIZERS, create, reference
+from tests.python.spec.optimizers import check_parameters, check_state, options_of, parameters_of
+from tests.python.spec.vectors import Case, cases, refusal, tensor, tree
 
-
-def options_of(case: Case) -> Case:
-    """Read options, which may be ``"nan"``."""
-    return {
-        name: number(value) if isinstance(value, str) else value
-        for name, value in case["options"].items()
-    }
-
-
-def states(name: str, case: Case) -> Iterator[dict[str, torch.Tensor]]:
-    """Step with each set of gradients, and give the parameters after it."""
-    start = {key: tensor(value, case["dtype"]) for key, value in case["parameters"].items()}
-    parameters = {key: nn.Parameter(value) for key, value in start.items()}
-    optimizer = create(name, parameters.values(), **options_of(case))
-    for gradients in case["gradients"]:
-        for key, parameter in parameters.items():
-            value = gradients[key]
-            parameter.grad = None if value is None else tensor(value, case["dtype"])
-        optimizer.step()
-        yield {key: parameter.detach().clone() for key, parameter in parameters.items()}
-
-
-def check(name: str, case: Case) -> None:
-    """Compare the parameters after each step."""
-    for actual, values in zip(states(name, case), case["expected"], strict=True):
-        for key, value in values.items():
-            assert_close(actual[key], tensor(value, case["dtype"]), case.get("relative", 0))
+EVERY = pytest.mark.parametrize("name", OPTIMIZERS)
 
 
 @cases("optimizer")
@@ -45,54 +20,70 @@ def test_refusals(case: Case) -> None:
         create(case["optimizer"], [nn.Parameter(torch.zeros(1))], **options_of(case))
 
 
-@cases("sgd")
-def test_sgd(case: Case) -> None:
-    """SGD gives the bits of the vectors after every step. Spec: R9.2, R9.4."""
-    check("sgd", case)
+@cases("optimizers")
+def test_every_optimizer(case: Case) -> None:
+    """Parameters and states are PyTorch 2.10's. Spec: R9.2, R9.3, R9.4, R9.5, R9.8, R9.9."""
+    _check(case, "2.10")
 
 
-@cases("adam")
-def test_adam(case: Case) -> None:
-    """Adam gives the bits of PyTorch 2.10's formula. Spec: R9.3, R9.4."""
-    _skip_other_formulas(case)
-    check("adam", case)
+@cases("optimizers-1.13")
+def test_every_optimizer_of_pytorch_1_13(case: Case) -> None:
+    """Parameters and states are PyTorch 1.13's. Spec: R9.2, R9.3, R9.4, R9.5, R9.8, R9.9."""
+    _check(case, "1.13")
 
 
-@cases("adam-1.13")
-def test_adam_of_pytorch_1_13(case: Case) -> None:
-    """Adam gives the bits of PyTorch 1.13's formula. Spec: R9.3, R9.4."""
-    _skip_other_formulas(case)
-    check("adam", case)
+def _check(case: Case, version: str) -> None:
+    """Step with each set of gradients, save, load, and step on."""
+    if version != reference():
+        pytest.skip(f"torch {torch.__version__} has the formulas of {reference()}")
+    held = parameters_of(case)
+    optimizer = _make(case, held)
+    _steps(case, "gradients", optimizer, held)
+    check_parameters(case, "expected", held)
+    check_state(tree(case["state"]), optimizer.state_dict(), case.get("relative", 0))
+
+    twins = parameters_of(case, "expected")
+    resumed = _make(case, twins)
+    resumed.load_state_dict(tree(case["state"]))
+    _steps(case, "more", resumed, twins)
+    check_parameters(case, "resumed", twins)
 
 
-def _skip_other_formulas(case: Case) -> None:
-    """Skip a vector of another formula than that of the torch that runs."""
-    if case["reference"] != reference():
-        pytest.skip(f"torch {torch.__version__} has the formula of {reference()}")
+def _make(case: Case, held: dict[str, nn.Parameter]) -> torch.optim.Optimizer:
+    groups: Any = [{"params": [held["w"], held["u"]]}, {"params": [held["b"]], **case["group"]}]
+    return create(case["optimizer"], groups, **options_of(case))
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam"])
-def test_defaults(name: str) -> None:
+def _steps(
+    case: Case, member: str, optimizer: torch.optim.Optimizer, held: dict[str, nn.Parameter]
+) -> None:
+    for gradients in case[member]:
+        for key, parameter in held.items():
+            value = gradients.get(key)
+            parameter.grad = None if value is None else tensor(value, case["dtype"])
+        optimizer.step()
+
+
+def test_options_that_came_later() -> None:
+    """Options that PyTorch 1.13 lacks are refused with it. Spec: R9.1, R9.7."""
+    if reference() != "1.13":
+        assert create("radam", [nn.Parameter(torch.zeros(1))], maximize=True)
+        return
+    text = r"^optimizer: expected options of radam \(lr, betas, eps, weight_decay\), got 'maximize'$"
+    with pytest.raises(ValueError, match=text):
+        create("radam", [nn.Parameter(torch.zeros(1))], maximize=True)
+
+
+def test_sgd_has_a_default_rate() -> None:
     """The learning rate is 0.001 unless it is given, in every version of PyTorch. Spec: R9.1."""
-    group = create(name, [nn.Parameter(torch.zeros(1))]).param_groups[0]
+    group = create("sgd", [nn.Parameter(torch.zeros(1))]).param_groups[0]
     assert (group["lr"], group["weight_decay"], group["maximize"]) == (1e-3, 0, False)
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam"])
+@EVERY
 def test_zero_grad_leaves_none(name: str) -> None:
     """Gradients are None after ``zero_grad(set_to_none=True)``. Spec: R9.4."""
     parameter = nn.Parameter(torch.ones(1))
     parameter.grad = torch.ones(1)
     create(name, [parameter]).zero_grad(set_to_none=True)
     assert parameter.grad is None
-
-
-@pytest.mark.parametrize("name", ["sgd", "adam"])
-def test_parameter_without_gradient_gets_no_state(name: str) -> None:
-    """What has no gradient is not touched, nor is a state made for it. Spec: R9.4."""
-    parameters = [nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))]
-    optimizer = create(name, parameters, lr=0.5)
-    parameters[0].grad = torch.ones(1)
-    optimizer.step()
-    assert parameters[1].item() == 1
-    assert parameters[1] not in optimizer.state

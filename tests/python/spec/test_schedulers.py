@@ -137,9 +137,7 @@ def test_states_at_any_step(case: Case) -> None:
         load_state_dict(second, json.loads(json.dumps(written)))
         assert state_dict(second) == written
         second.optimizer.load_state_dict(first.optimizer.state_dict())
-        for given, expected in zip(
-            steps[done:], case["expected"]["lr"][done + 1 :], strict=True
-        ):
+        for given, expected in zip(steps[done:], case["expected"]["lr"][done + 1 :], strict=True):
             second.step(*given)
             assert rates(second.optimizer) == expected
 

@@ -1,7 +1,6 @@
 """Write the vectors: ``python -m tests.spec.generators``, with PyTorch 1.13, then with 2.10.
 
-``adam-1.13.json`` and ``schedulers-1.13.json`` come from PyTorch 1.13 and all other files from 2.10;
-the two versions give the same bits except in Adam and in some schedulers.
+The files that end in ``-1.13.json`` come from PyTorch 1.13 and all others from 2.10.
 """
 
 import json
@@ -15,6 +14,7 @@ import torch
 from tests.spec.generators import (
     data,
     draws,
+    lbfgs,
     loader,
     optimizers,
     recipes,
@@ -42,14 +42,15 @@ def main() -> int:
     """Write what this version of PyTorch stands for."""
     version = torch.__version__
     if version.startswith("1.13"):
-        write("adam-1.13", optimizers.adam("1.13"))
+        write("optimizers-1.13", optimizers.optimizers("1.13"))
+        write("lbfgs-1.13", lbfgs.lbfgs("1.13"))
         write("schedulers-1.13", schedulers.schedulers("1.13"))
         return 0
     if not version.startswith("2.10"):
         sys.stderr.write(f"generators: expected PyTorch 1.13 or 2.10, got {version}\n")
         return 2
-    write("sgd", optimizers.sgd())
-    write("adam", optimizers.adam("2.10"))
+    write("optimizers", optimizers.optimizers("2.10"))
+    write("lbfgs", lbfgs.lbfgs("2.10"))
     write("schedulers", schedulers.schedulers("2.10"))
     write("trainer", trainer.trainer())
     write("training", training.training())

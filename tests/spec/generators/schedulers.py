@@ -154,7 +154,10 @@ CASES: dict[str, list[Case]] = {
     ],
     "SequentialLR": [
         {"schedulers": [WARM_UP, EXPONENTIAL], "milestones": [4]},
-        {"schedulers": [CONSTANT, COSINE, {"name": "StepLR", "step_size": 2}], "milestones": [5, 9]},
+        {
+            "schedulers": [CONSTANT, COSINE, {"name": "StepLR", "step_size": 2}],
+            "milestones": [5, 9],
+        },
         {"schedulers": [WARM_UP, RESTARTS], "milestones": [5]},
         {"schedulers": [RESTARTS, CONSTANT], "milestones": [8]},
         {"schedulers": [EXPONENTIAL, MULTIPLICATIVE, LAMBDA], "milestones": [3, 6]},
@@ -172,7 +175,11 @@ CASES: dict[str, list[Case]] = {
     "ChainedScheduler": [
         {"schedulers": [CONSTANT, EXPONENTIAL]},
         {"schedulers": [COSINE, MULTIPLICATIVE, {"name": "MultiStepLR", "milestones": [3, 3, 8]}]},
-        {"schedulers": [{"name": "SequentialLR", "schedulers": [WARM_UP, COSINE], "milestones": [4]}]},
+        {
+            "schedulers": [
+                {"name": "SequentialLR", "schedulers": [WARM_UP, COSINE], "milestones": [4]}
+            ]
+        },
     ],
 }
 """Options of schedulers, for an optimizer with momentum, from the beginning, step by step."""

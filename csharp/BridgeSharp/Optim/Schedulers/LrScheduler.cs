@@ -1,4 +1,3 @@
-using System.Diagnostics.CodeAnalysis;
 using BridgeSharp.Optim;
 using Optimizer = TorchSharp.torch.optim.Optimizer;
 
@@ -6,15 +5,10 @@ namespace BridgeSharp;
 
 public static partial class bridge
 {
-    private const string Nested = "As in TorchSharp, so that one word changes in code that uses its schedulers.";
-
-    /// <summary>What TorchSharp has in <c>torch.optim</c>, with PyTorch's bits.</summary>
-    [SuppressMessage("Design", "CA1034", Justification = Nested)]
-    [SuppressMessage("Naming", "CA1724", Justification = "PyTorch's name.")]
+    /// <content>Schedulers as <c>torch.optim.lr_scheduler</c> makes them.</content>
     public static partial class optim
     {
         /// <summary>What TorchSharp has in <c>torch.optim.lr_scheduler</c>, with PyTorch's bits and state.</summary>
-        [SuppressMessage("Design", "CA1034", Justification = Nested)]
         public static class lr_scheduler
         {
             /// <inheritdoc cref="Optim.LambdaLR"/>

@@ -104,12 +104,12 @@ public sealed class OneCycleLR : Scheduler
         List<double> rates = [];
         foreach (var group in groups)
         {
-            var entries = GroupEntries.of(group);
+            double Entry(string name) => GroupEntries.Get(group, name);
             var share = PythonMath.Divide(last_epoch - start, phase.EndStep - start);
-            rates.Add(Anneal(entries[phase.StartRate], entries[phase.EndRate], share));
+            rates.Add(Anneal(Entry(phase.StartRate), Entry(phase.EndRate), share));
             if (cycleMomentum)
             {
-                MomentumEntry.Set(group, beta1, Anneal(entries[phase.StartMomentum], entries[phase.EndMomentum], share));
+                MomentumEntry.Set(group, beta1, Anneal(Entry(phase.StartMomentum), Entry(phase.EndMomentum), share));
             }
         }
 

@@ -150,20 +150,15 @@ public abstract class Scheduler : optim.lr_scheduler.LRScheduler
         {
             if (last_epoch == -1)
             {
-                GroupEntries.Default(group, "initial_lr", group.LearningRate);
+                GroupEntries.Begin(group);
             }
-            else if (!GroupEntries.of(group).ContainsKey("initial_lr"))
+            else
             {
-                throw new KeyNotFoundException(old
-                    ? $"param 'initial_lr' is not specified in param_groups[{index}] when resuming an optimizer"
-                    : $"param 'initial_lr' is not specified in param_groups[{index}] when resuming scheduler with last_epoch >= 0.\n"
-                        + "This typically happens when:\n"
-                        + "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
-                        + "2. You're using last_epoch >= 0 for a fresh training run (not recommended)");
+                GroupEntries.CheckBegun(group, index, old);
             }
         }
 
-        baseRates = [.. groups.Select(group => GroupEntries.of(group)["initial_lr"])];
+        baseRates = [.. groups.Select(group => GroupEntries.Get(group, "initial_lr"))];
         lastEpoch = last_epoch;
         InitialStep();
     }

@@ -83,7 +83,7 @@ public sealed class SequentialLR : CombinedScheduler
     {
         foreach (var group in groups)
         {
-            group.LearningRate = GroupEntries.of(group)["initial_lr"];
+            group.LearningRate = GroupEntries.Get(group, "initial_lr");
         }
 
         foreach (var part in Parts)
