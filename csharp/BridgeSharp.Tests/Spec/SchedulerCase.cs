@@ -1,10 +1,10 @@
 using System.Text.Json;
 using BridgeSharp.Optim;
+using static TorchSharp.torch;
 using Adagrad = BridgeSharp.Optim.Adagrad;
 using Adam = BridgeSharp.Optim.Adam;
 using Parameter = TorchSharp.Modules.Parameter;
 using SGD = BridgeSharp.Optim.SGD;
-using static TorchSharp.torch;
 
 namespace BridgeSharp.Tests.Spec;
 
