@@ -1,12 +1,12 @@
 """One step of a trainer: it makes gradients, reduces them and updates from them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import torch
 from torch import nn
-from torch.optim import Optimizer
+from torch.optim import Optimizer, lr_scheduler
 
 from bridge.parallel.accumulator import Accumulator
 from bridge.parallel.average import average, broadcast_gradients
@@ -20,7 +20,7 @@ from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.scatter import scatter
 from bridge.parallel.step import step
 from bridge.parallel.sync_batch_norm import synchronizes
-from bridge.parallel.trainer_options import TrainerOptions
+from bridge.parallel.trainer_options import Scheduler, TrainerOptions
 from bridge.parallel.transaction import Transaction
 
 
@@ -51,8 +51,7 @@ class TrainerStep:
         self._options = options
         self._replicas = replicas
         self._optimizers = optimizers
-        make = options.scheduler
-        self.schedulers = [make(own) for own in optimizers] if make is not None else []
+        self.schedulers = _schedulers(options.scheduler, optimizers)
         self._devices = devices
         self._states = RandomStates(devices)
         self._accumulator = Accumulator(list(replicas[0].parameters()))
@@ -127,3 +126,15 @@ class TrainerStep:
         """Keep what a step may change."""
         items = (self._optimizers, self.schedulers)
         return Transaction(self._replicas, *items, self._states, self._accumulator)
+
+
+def _schedulers(
+    make: Callable[[Optimizer], Scheduler] | None, optimizers: Sequence[Optimizer]
+) -> list[Scheduler]:
+    """Make the schedulers, of which none may need a metric."""
+    made = [make(own) for own in optimizers] if make else []
+    if any(isinstance(own, lr_scheduler.ReduceLROnPlateau) for own in made):
+        expected = "expected a scheduler that steps without a metric"
+        message = f"Trainer: {expected}, got ReduceLROnPlateau: step it yourself, after evaluate"
+        raise ValueError(message)
+    return made

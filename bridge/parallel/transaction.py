@@ -26,6 +26,8 @@ SCHEDULERS = (
     lr_scheduler.CosineAnnealingLR,
 )
 """Those that check their arguments first and then only do arithmetic."""
+DIVISORS = ("step_size", "factor", "start_factor", "T_max")
+"""Options of these schedulers that they divide by."""
 
 
 class Transaction:
@@ -116,7 +118,7 @@ class Transaction:
 def _cannot_fail(item: object) -> bool:
     """Tell whether an optimizer or scheduler is listed and past what can fail."""
     if type(item) in SCHEDULERS:
-        return True
+        return all(getattr(item, name, 1) != 0 for name in DIVISORS)
     if type(item) not in OPTIMIZERS or not isinstance(item, Optimizer):
         return False
     hooks = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")  # since PyTorch 2.0

@@ -40,6 +40,7 @@ EXPORTS = {
     "bridge.parity.digest": ("BridgeSharp/Parity/Digest.cs", ["digest", "dtype_name"]),
     "bridge.parity.family": ("BridgeSharp/Parity/Family.cs", ["battery"]),
     "bridge.optim": ("BridgeSharp/Optim/Optimizers.cs", ["create"]),
+    "bridge.schedulers": ("BridgeSharp/Optim/Schedulers/Schedulers.cs", ["create"]),
 }
 """What modules outside of these packages share with C#."""
 

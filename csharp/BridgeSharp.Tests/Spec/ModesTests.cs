@@ -24,7 +24,7 @@ public sealed class ModesTests
             parameters => new Optim.SGD(parameters, lr: 0.5),
             (outputs, targets) => (mse_loss((Tensor)outputs, (Tensor)targets), 1),
             TrainerTests.Cpus(3),
-            new TrainerOptions { mode = mode, accumulate = 2, scaling = new LinearScaling(3), scheduler = optimizer => optim.lr_scheduler.StepLR(optimizer, 1, 0.5) });
+            new TrainerOptions { mode = mode, accumulate = 2, scaling = new LinearScaling(3), scheduler = optimizer => torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5) });
         for (var i = 0; i < 6; i++)
         {
             trainer.step(ones(3, 1), ones(3, 1));

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Text.Json;
 using BridgeSharp.Parity;
 using TorchSharp;
@@ -13,9 +14,12 @@ internal static class Vectors
     {
         ["ValueError"] = typeof(ArgumentException),
         ["TypeError"] = typeof(ArgumentException),
+        ["KeyError"] = typeof(KeyNotFoundException),
         ["RuntimeError"] = typeof(InvalidOperationException),
         ["FileNotFoundError"] = typeof(FileNotFoundException),
     };
+
+    private static readonly ConcurrentDictionary<string, List<JsonElement>> Files = [];
 
     /// <summary>Dtypes by their names in both languages.</summary>
     public static readonly Dictionary<string, ScalarType> Dtypes = new ScalarType[]
@@ -145,7 +149,9 @@ internal static class Vectors
         return [values.GetArrayLength(), .. inner];
     }
 
-    private static List<JsonElement> Read(string file)
+    private static List<JsonElement> Read(string file) => Files.GetOrAdd(file, Parse);
+
+    private static List<JsonElement> Parse(string file)
     {
         var folder = new DirectoryInfo(AppContext.BaseDirectory);
         while (!Directory.Exists(Path.Combine(folder.FullName, "tests", "spec", "vectors")))

@@ -119,14 +119,18 @@ internal sealed class FieldSnapshot
         var items = list.Cast<object?>().Select(Keep).ToList();
         return () =>
         {
-            while (!list.IsFixedSize && list.Count > items.Count)
+            while (!(list.IsFixedSize || list.IsReadOnly) && list.Count > items.Count)
             {
                 list.RemoveAt(list.Count - 1);
             }
 
             for (var index = 0; index < items.Count; index++)
             {
-                if (index < list.Count)
+                if (list.IsReadOnly)
+                {
+                    items[index]();
+                }
+                else if (index < list.Count)
                 {
                     list[index] = items[index]();
                 }

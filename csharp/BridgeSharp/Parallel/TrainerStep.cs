@@ -33,6 +33,11 @@ internal sealed class TrainerStep : IDisposable
         this.replicas = replicas;
         this.optimizers = optimizers;
         Schedulers = options.scheduler is { } make ? [.. optimizers.Select(make)] : [];
+        if (Schedulers.Any(own => own is Optim.ReduceLROnPlateau or optim.lr_scheduler.impl.ReduceLROnPlateau))
+        {
+            throw new ArgumentException("Trainer: expected a scheduler that steps without a metric, got ReduceLROnPlateau: step it yourself, after evaluate");
+        }
+
         this.devices = devices;
         states = new RandomStates(devices);
         accumulator = new Accumulator([.. Registered.Parameters(replicas[0])]);

@@ -54,12 +54,12 @@ internal sealed class Transaction : IDisposable
     /// <summary>Copy parameters and optimizers, unless nothing in the update can fail half-way.</summary>
     /// <remarks>
     /// That holds for BridgeSharp's optimizers, for dense gradients: they only do arithmetic, and refuse before it what
-    /// they cannot do; not for LBFGS, which calls the user's code. It holds for the schedulers that
-    /// are listed here.
+    /// they cannot do; not for LBFGS, which calls the user's code. It holds for BridgeSharp's schedulers without functions
+    /// of the user's, and for those of TorchSharp that are listed here.
     /// </remarks>
     public void BeforeUpdate()
     {
-        if (optimizers.All(CannotFail) && schedulers.All(scheduler => Schedulers.Contains(scheduler.GetType())))
+        if (optimizers.All(CannotFail) && schedulers.All(CannotFail))
         {
             return;
         }
@@ -113,4 +113,7 @@ internal sealed class Transaction : IDisposable
     private static bool CannotFail(optim.Optimizer optimizer)
         => optimizer is Optim.Optimizer { FailsHalfWay: false }
             && optimizer.parameters().All(parameter => parameter.grad is not { is_sparse: true });
+
+    private static bool CannotFail(optim.lr_scheduler.LRScheduler scheduler)
+        => scheduler is Optim.Scheduler own ? !own.MayFail : Schedulers.Contains(scheduler.GetType());
 }

@@ -14,7 +14,10 @@ from torch import nn
 Case = dict[str, Any]
 
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors"
-ERRORS = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError, FileNotFoundError)}
+ERRORS = {
+    kind.__name__: kind
+    for kind in (ValueError, TypeError, KeyError, RuntimeError, FileNotFoundError)
+}
 
 
 @dataclass
@@ -107,7 +110,7 @@ def refusal(case: Case, **places: object) -> Iterator[None]:
         text = text.replace(f"{{{place}}}", str(actual))
     with pytest.raises(ERRORS[kind]) as caught:
         yield
-    assert str(caught.value) == text
+    assert (caught.value.args[0] if kind == "KeyError" else str(caught.value)) == text
 
 
 def bits(tensor: torch.Tensor) -> bytes:

@@ -11,7 +11,17 @@ from typing import Any
 
 import torch
 
-from tests.spec.generators import data, draws, lbfgs, loader, optimizers, recipes, trainer, training
+from tests.spec.generators import (
+    data,
+    draws,
+    lbfgs,
+    loader,
+    optimizers,
+    recipes,
+    schedulers,
+    trainer,
+    training,
+)
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 
@@ -34,12 +44,14 @@ def main() -> int:
     if version.startswith("1.13"):
         write("optimizers-1.13", optimizers.optimizers("1.13"))
         write("lbfgs-1.13", lbfgs.lbfgs("1.13"))
+        write("schedulers-1.13", schedulers.schedulers("1.13"))
         return 0
     if not version.startswith("2.10"):
         sys.stderr.write(f"generators: expected PyTorch 1.13 or 2.10, got {version}\n")
         return 2
     write("optimizers", optimizers.optimizers("2.10"))
     write("lbfgs", lbfgs.lbfgs("2.10"))
+    write("schedulers", schedulers.schedulers("2.10"))
     write("trainer", trainer.trainer())
     write("training", training.training())
     write("draws", draws.draws())

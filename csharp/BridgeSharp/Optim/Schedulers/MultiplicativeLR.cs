@@ -1,0 +1,54 @@
+using static TorchSharp.torch;
+
+namespace BridgeSharp.Optim;
+
+/// <summary>Multiplies the learning rates every epoch by what a function says of it.</summary>
+/// <remarks>The functions are not part of the state. Spec: R27.1. Source: torch/optim/lr_scheduler.py</remarks>
+public sealed class MultiplicativeLR : Scheduler
+{
+    private readonly List<Func<int, double>> functions;
+
+    /// <summary>Start the schedule, with one function for all groups.</summary>
+    /// <param name="optimizer">Whose learning rates it moves.</param>
+    /// <param name="lr_lambda">The factor at an epoch.</param>
+    /// <param name="last_epoch">The number of the last epoch, to go on from there; -1 starts.</param>
+    /// <param name="reference">Whose rules: PyTorch <c>"2.10"</c> or <c>"1.13"</c>.</param>
+    public MultiplicativeLR(optim.Optimizer optimizer, Func<int, double> lr_lambda, int last_epoch = -1, string reference = "2.10")
+        : this(optimizer, Enumerable.Repeat(lr_lambda, optimizer.ParamGroups.Count()), last_epoch, reference)
+    {
+    }
+
+    /// <summary>Start the schedule, with one function per group.</summary>
+    /// <param name="optimizer">Whose learning rates it moves.</param>
+    /// <param name="lr_lambda">The factor at an epoch, by group.</param>
+    /// <param name="last_epoch">The number of the last epoch, to go on from there; -1 starts.</param>
+    /// <param name="reference">Whose rules: PyTorch <c>"2.10"</c> or <c>"1.13"</c>.</param>
+    /// <exception cref="ArgumentException">Another number of functions than groups.</exception>
+    public MultiplicativeLR(
+        optim.Optimizer optimizer, IEnumerable<Func<int, double>> lr_lambda, int last_epoch = -1, string reference = "2.10")
+        : base(optimizer, reference)
+    {
+        functions = [.. lr_lambda];
+        if (functions.Count != groups.Count)
+        {
+            throw new ArgumentException($"Expected {groups.Count} lr_lambdas, but got {functions.Count}");
+        }
+
+        Start(last_epoch);
+    }
+
+    /// <inheritdoc/>
+    internal override bool MayFail => true;
+
+    /// <inheritdoc/>
+    internal override void Exchange(StateFields state)
+    {
+        base.Exchange(state);
+        state.Functions("lr_lambdas", functions.Count);
+    }
+
+    /// <inheritdoc/>
+    protected override IEnumerable<double> get_lr() => (old ? last_epoch <= 0 : initial)
+        ? Rates()
+        : Zip(functions, groups).Select(pair => pair.Second.LearningRate * pair.First(last_epoch));
+}
