@@ -1,8 +1,8 @@
 using BridgeSharp.Optim;
 using TorchSharp.Modules;
 using Adam = BridgeSharp.Optim.Adam;
-using AdamW = BridgeSharp.Optim.AdamW;
 using Adamax = BridgeSharp.Optim.Adamax;
+using AdamW = BridgeSharp.Optim.AdamW;
 using NAdam = BridgeSharp.Optim.NAdam;
 using RAdam = BridgeSharp.Optim.RAdam;
 
