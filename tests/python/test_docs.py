@@ -46,6 +46,7 @@ GIVEN = {
     "verbs.md": "counts = [3, 3]",
     "loader.md": "epochs, save = 4, lambda *states: None",
     "mixed_precision.md": "from bridge.models import LeNet",
+    "optim.md": "",
     "splitting.md": """
 import io
 path, conv, fc = io.BytesIO(), nn.Conv2d(1, 4, 1), nn.Linear(4, 3)

@@ -226,7 +226,7 @@ def test_pytorchs_optimizers_are_given_back(switch: Switch, make: Any) -> None: 
     )  # fmt: skip
     if make is torch.optim.LBFGS:
         before = everything(trainer)
-        with pytest.raises(TypeError, match="closure"):
+        with pytest.raises(ValueError, match="without a closure"):
             trainer.step(*batch_of(4))
         assert equal(before, everything(trainer))
         return
