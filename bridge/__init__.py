@@ -1,7 +1,7 @@
 """A PyTorch training loop and its C# TorchSharp twin, with one meaning.
 
-The verbs and the trainer are imported when they are first used, so that ``import bridge.dotnet``
-works in a Python that has no torch.
+The verbs, the trainer and the packages are imported when they are first used, so that
+``import bridge.dotnet`` works in a Python that has no torch.
 """
 
 from importlib import import_module
@@ -68,9 +68,13 @@ __all__ = [
     "whole_state",
 ]
 
+MODULES = ("data", "dotnet", "models", "optim", "parallel", "parity", "schedulers")
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
-    """Import the verbs and the trainer on first use."""
+    """Import the verbs, the trainer and the packages on first use."""
+    if name in MODULES:
+        return import_module(f"bridge.{name}")
     if name in __all__:
         return getattr(import_module("bridge.parallel"), name)
     message = f"module 'bridge' has no attribute {name!r}"
@@ -79,4 +83,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be a
 
 def __dir__() -> list[str]:
     """List the public names, imported or not."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *MODULES})
