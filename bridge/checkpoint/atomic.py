@@ -19,8 +19,8 @@ WINDOWS = os.name == "nt"
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a file beside ``path``, bring it to the disk, then put it in its place.
 
-    Whatever happens before the end, a kill included, leaves the old file whole. A file that a killed
-    process left beside it is removed. A link stays, and its target is replaced.
+    Whatever happens before the end, a kill included, leaves the old file whole. What killed
+    processes left beside it is removed. A link stays, and its target is replaced.
 
     Args:
         path: the file.

@@ -9,8 +9,10 @@ from typing import Any
 import torch
 
 from bridge.checkpoint.checkpoint_error import CheckpointError
+from bridge.checkpoint.json_text import Invalid, parse_json
 
 DEPTH = 100
+INTEGERS = range(-(2**63), 2**63)
 PREFIX = "__bridge__"
 """What the names of tensors outside of ``model`` start with."""
 
@@ -54,12 +56,14 @@ def decode(text: str, tensors: Mapping[str, torch.Tensor], name: str) -> Any:  #
     """
     left = dict(tensors)
     try:
-        tree = _value(json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse), left)
-    except (ValueError, TypeError, KeyError, RecursionError, struct.error) as error:
+        tree = _value(parse_json(text), left)
+    except (ValueError, TypeError, KeyError, struct.error) as error:
         message = f"read: expected a tree in {name}, got other JSON"
         raise CheckpointError(message) from error
     if left:
-        message = f"read: expected a place for every tensor in {name}, got none for '{next(iter(left))}'"
+        message = (
+            f"read: expected a place for every tensor in {name}, got none for '{next(iter(left))}'"
+        )
         raise CheckpointError(message)
     return tree
 
@@ -69,19 +73,12 @@ def _form(value: object, path: str, tensors: dict[str, torch.Tensor], depth: int
     if depth > DEPTH:
         message = f"write: expected at most {DEPTH} levels, got more at tree{path[:80]}"
         raise ValueError(message)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return _int(value, path)
-    if isinstance(value, float):
-        bits = {"float": struct.pack(">d", value).hex()}
-        return float(value) if math.isfinite(value) else bits
-    if isinstance(value, str):
-        return _text(value, path)
+    if value is None or isinstance(value, bool | int | float | str):
+        return _scalar(value, path)
     if isinstance(value, torch.Tensor):
-        name = _name(path)
-        tensors[name] = value
-        return {"tensor": name}
+        # The path of a place is of that place alone.
+        tensors[PREFIX + path] = value
+        return {"tensor": PREFIX + path}
     if isinstance(value, list | tuple):
         items = [_form(v, f"{path}[{i}]", tensors, depth + 1) for i, v in enumerate(value)]
         return items if isinstance(value, list) else {"tuple": items}
@@ -98,15 +95,15 @@ def _pairs(
     """Make the pairs of a dict; those under ``model`` name their tensors."""
     for key, part in value.items():
         if isinstance(key, bool) or not isinstance(key, str | int):
-            message = f"write: expected keys of type str or int at tree{path}, got {type(key).__name__}"
+            got = type(key).__name__
+            message = f"write: expected keys of type str or int at tree{path}, got {got}"
             raise TypeError(message)
-        own = path == '["model"]' and isinstance(part, torch.Tensor) and _is_own(key)
-        written = _text(key, path) if isinstance(key, str) else _int(key, path)
-        if own:
-            tensors[str(key)] = part  # type: ignore[assignment]
-            yield [key, {"tensor": key}]
+        if path == '["model"]' and isinstance(part, torch.Tensor) and _is_own(key):
+            tensors[str(key)] = part
+            yield [_scalar(key, path), {"tensor": key}]
         else:
-            yield [written, _form(part, f"{path}[{json.dumps(key)}]", tensors, depth + 1)]
+            place = f"{path}[{json.dumps(key)}]"
+            yield [_scalar(key, path), _form(part, place, tensors, depth + 1)]
 
 
 def _is_own(key: str | int) -> bool:
@@ -114,14 +111,19 @@ def _is_own(key: str | int) -> bool:
     return isinstance(key, str) and not key.startswith("__")
 
 
-def _name(path: str) -> str:
-    """Name a tensor after its place, which is one for each."""
-    return PREFIX + path
+def _scalar(value: bool | float | str | None, path: str) -> object:  # noqa: FBT001 - any scalar
+    """Make what JSON writes of a value without parts."""
+    if isinstance(value, float):
+        bits = {"float": struct.pack(">d", value).hex()}
+        return float(value) if math.isfinite(value) else bits
+    if isinstance(value, str):
+        return _text(value, path)
+    return _int(value, path) if type(value) is not bool and value is not None else value
 
 
 def _int(value: int, path: str) -> int:
     """Refuse what C# has no type for."""
-    if not -(2**63) <= value < 2**63:
+    if int(value) not in INTEGERS:
         message = f"write: expected an integer of 64 bits at tree{path}, got {value}"
         raise ValueError(message)
     return int(value)
@@ -157,11 +159,8 @@ def _value(form: Any, left: dict[str, torch.Tensor], depth: int = 0) -> Any:  # 
 
 def _plain(form: Any) -> Any:  # noqa: ANN401 - a number, text, boolean or None
     """Check a number or text."""
-    if isinstance(form, str):
-        form.encode()
-    elif isinstance(form, float) and not math.isfinite(form):
-        raise ValueError(form)
-    elif isinstance(form, int) and not -(2**63) <= form < 2**63:
+    unbounded = isinstance(form, float) and not math.isfinite(form)
+    if form is Invalid or unbounded or (isinstance(form, int) and form not in INTEGERS):
         raise ValueError(form)
     return form
 
@@ -181,8 +180,3 @@ def _list(content: Any) -> list[Any]:  # noqa: ANN401 - any JSON
     if not isinstance(content, list):
         raise TypeError(content)
     return content
-
-
-def _refuse(constant: str) -> None:
-    """Refuse NaN and infinity, which Python reads and JSON does not have."""
-    raise ValueError(constant)

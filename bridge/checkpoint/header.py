@@ -1,13 +1,12 @@
 """The header of a safetensors file: what it says of each tensor, and whether that can be."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from bridge.checkpoint.checkpoint_error import CheckpointError
+from bridge.checkpoint.json_text import parse_json
 
 LIMIT = 100_000_000
 """The longest header in bytes, as in the safetensors library."""
@@ -68,32 +67,22 @@ def parse(content: bytes, data: int, name: str) -> Header:
     return Header(metadata, entries)
 
 
-def _refuse(expected: str, name: str, got: str) -> CheckpointError:
+def refuse(expected: str, name: str, got: str) -> NoReturn:
     """Say what a file should have had."""
-    return CheckpointError(f"safetensors: expected {expected} in {name}, got {got}")
+    message = f"safetensors: expected {expected} in {name}, got {got}"
+    raise CheckpointError(message)
 
 
 def _json(content: bytes, name: str) -> Pairs:
-    """Parse JSON; its objects become tuples of pairs, which show names that are there twice."""
+    """Parse the object that a header is."""
     try:
         text = content.decode()
-    except UnicodeDecodeError as error:
-        raise _refuse("a header in UTF-8", name, "other bytes") from error
-    try:
-        # What follows the first character could be an array or a number.
-        if not text.startswith("{"):
-            raise ValueError
-        parsed: Pairs = json.loads(text, object_pairs_hook=tuple, parse_constant=_no_constant)
-        # An escaped half of a pair of surrogates is no text.
-        json.dumps(parsed, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise _refuse("an object of JSON as header", name, "other text") from error
+    except UnicodeDecodeError:
+        refuse("a header in UTF-8", name, "other bytes")
+    parsed = parse_json(text) if text.startswith("{") else None
+    if not isinstance(parsed, tuple):
+        refuse("an object of JSON as header", name, "other text")
     return parsed
-
-
-def _no_constant(name: str) -> None:
-    """Refuse NaN and infinity, which Python reads and JSON does not have."""
-    raise ValueError(name)
 
 
 def _once(pairs: Pairs, name: str) -> Pairs:
@@ -101,7 +90,7 @@ def _once(pairs: Pairs, name: str) -> Pairs:
     seen = set()
     for key, _ in pairs:
         if key in seen:
-            raise _refuse("every name once", name, f"'{key}' twice")
+            refuse("every name once", name, f"'{key}' twice")
         seen.add(key)
     return pairs
 
@@ -109,7 +98,7 @@ def _once(pairs: Pairs, name: str) -> Pairs:
 def _metadata(value: object, name: str) -> dict[str, str]:
     """Read names and texts."""
     if not isinstance(value, tuple) or not all(isinstance(text, str) for _, text in value):
-        raise _refuse("names and strings as __metadata__", name, "other JSON")
+        refuse("names and strings as __metadata__", name, "other JSON")
     return dict(_once(value, name))
 
 
@@ -117,16 +106,16 @@ def _entry(key: str, value: object, name: str) -> Entry:
     """Read what is said of one tensor."""
     pairs = _once(value, name) if isinstance(value, tuple) else ()
     if sorted(member for member, _ in pairs) != ["data_offsets", "dtype", "shape"]:
-        raise _refuse(f"dtype, shape and data_offsets of '{key}'", name, "other JSON")
-    members: Mapping[str, Any] = dict(pairs)
+        refuse(f"dtype, shape and data_offsets of '{key}'", name, "other JSON")
+    members = dict(pairs)
     dtype, shape, offsets = members["dtype"], members["shape"], members["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         got = f"'{dtype}'" if isinstance(dtype, str) else "other JSON"
-        raise _refuse(f"one of {', '.join(DTYPES)} as dtype of '{key}'", name, got)
+        refuse(f"one of {', '.join(DTYPES)} as dtype of '{key}'", name, got)
     if not _whole(shape):
-        raise _refuse(f"whole numbers from 0 as shape of '{key}'", name, "others")
+        refuse(f"whole numbers from 0 as shape of '{key}'", name, "others")
     if not _whole(offsets) or len(offsets) != 2:  # noqa: PLR2004 - begin and end
-        raise _refuse(f"two whole numbers from 0 as data_offsets of '{key}'", name, "others")
+        refuse(f"two whole numbers from 0 as data_offsets of '{key}'", name, "others")
     _check_size(key, DTYPES[dtype], shape, offsets, name)
     return Entry(key, DTYPES[dtype], tuple(shape), *offsets)
 
@@ -148,10 +137,10 @@ def _check_size(
         # Strides grow by the sizes that are not 0, also where there is no element.
         reach *= max(size, 1)
         if reach >= 2**63:
-            raise _refuse(f"less than 2**63 bytes of '{key}'", name, f"shape {shape}")
+            refuse(f"less than 2**63 bytes of '{key}'", name, f"shape {shape}")
     begin, end = offsets
     if end - begin != bytes_:
-        raise _refuse(f"{bytes_} bytes of '{key}'", name, f"offsets {begin} to {end}")
+        refuse(f"{bytes_} bytes of '{key}'", name, f"offsets {begin} to {end}")
 
 
 def _check_places(entries: tuple[Entry, ...], data: int, name: str) -> None:
@@ -159,17 +148,22 @@ def _check_places(entries: tuple[Entry, ...], data: int, name: str) -> None:
     place, before = 0, ""
     for entry in sorted(entries, key=lambda entry: (entry.begin, entry.end)):
         if entry.end > data:
-            raise _refuse(f"{entry.end} bytes of data for '{entry.name}'", name, f"{data}")
+            refuse(f"{entry.end} bytes of data for '{entry.name}'", name, f"{data}")
         if entry.begin < place:
             got = f"'{entry.name}' from {entry.begin}, before '{before}' ends at {place}"
-            raise _refuse("tensors apart from each other", name, got)
+            refuse("tensors apart from each other", name, got)
         if entry.begin > place:
-            raise _refuse("no hole", name, f"one from {place} to {entry.begin}")
+            refuse("no hole", name, f"one from {place} to {entry.begin}")
         place, before = entry.end, entry.name
     if place != data:
-        raise _refuse(f"{place} bytes of data", name, f"{data}")
+        refuse(f"{place} bytes of data", name, f"{data}")
 
 
 def itemsize(dtype: torch.dtype) -> int:
     """Return the bytes of one element."""
     return torch.empty(0, dtype=dtype).element_size()
+
+
+def sound(tensor: torch.Tensor) -> bool:
+    """Tell whether booleans have the bytes 0 and 1; with others PyTorch calculates anything."""
+    return tensor.dtype != torch.bool or not bool((tensor.view(torch.uint8) > 1).any())

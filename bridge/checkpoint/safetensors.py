@@ -1,7 +1,6 @@
 """Files of named tensors in the safetensors format, which plain tools open."""
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,15 +9,13 @@ from typing import IO
 import torch
 
 from bridge.checkpoint.atomic import replacing
-from bridge.checkpoint.checkpoint_error import CheckpointError
-from bridge.checkpoint.header import DTYPES, LIMIT, Header, itemsize, parse
-from bridge.parity.digest import dtype_name, raw_bytes
+from bridge.checkpoint.header import LIMIT, Header, itemsize, parse, refuse, sound
+from bridge.checkpoint.layout import check, check_text, content
+from bridge.parity.digest import raw_bytes
 
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
 SEAL = "bridge_sha256"
 """The text of the metadata that holds the digest of the file, in which it counts as zeros."""
 UNSEALED = "0" * 64
-ALIGNMENT = 8
 
 
 def save_file(
@@ -92,20 +89,20 @@ def store(
 ) -> None:
     """Write tensors and metadata; where the metadata has a place for the digest, fill it."""
     for name, tensor in tensors.items():
-        _check(name, tensor)
+        check(name, tensor)
     for text in (*metadata, *metadata.values()):
         check_text(text, "metadata")
     order = sorted(tensors, key=lambda name: -itemsize(tensors[name].dtype))
-    content = _content(tensors, order, metadata)
-    digest = hashlib.sha256(content)
+    start = content(tensors, order, metadata)
+    digest = hashlib.sha256(start)
     with replacing(path) as file:
-        file.write(content)
+        file.write(start)
         for name in order:
             values = raw_bytes(tensors[name])
             digest.update(values)
             file.write(values)
         if metadata.get(SEAL) == UNSEALED:
-            file.seek(content.index(_seal(UNSEALED)))
+            file.seek(start.index(_seal(UNSEALED)))
             file.write(_seal(digest.hexdigest()))
 
 
@@ -114,100 +111,37 @@ def head(file: IO[bytes], name: str) -> tuple[bytes, Header]:
     length = os.fstat(file.fileno()).st_size
     start = file.read(8)
     if len(start) < 8:  # noqa: PLR2004 - the length of the header takes 8 bytes
-        message = f"safetensors: expected at least 8 bytes in {name}, got {len(start)}"
-        raise CheckpointError(message)
+        refuse("at least 8 bytes", name, f"{len(start)}")
     stated = int.from_bytes(start, "little")
     if stated > LIMIT:
-        message = f"safetensors: expected a header of at most {LIMIT} bytes in {name}, got {stated}"
-        raise CheckpointError(message)
-    content = file.read(stated)
-    if len(content) < stated:
-        message = f"safetensors: expected a header of {stated} bytes in {name}, got {len(content)}"
-        raise CheckpointError(message)
-    return start + content, parse(content, length - 8 - stated, name)
+        refuse(f"a header of at most {LIMIT} bytes", name, f"{stated}")
+    header = file.read(stated)
+    if len(header) < stated:
+        refuse(f"a header of {stated} bytes", name, f"{len(header)}")
+    return start + header, parse(header, length - 8 - stated, name)
 
 
 def values(
     file: IO[bytes], header: Header, name: str, digest: "hashlib._Hash | None" = None
 ) -> dict[str, torch.Tensor]:
     """Read the data of a file, each byte once, straight into the tensors."""
-    tensors = {
-        entry.name: torch.empty(entry.shape, dtype=entry.dtype) for entry in header.entries
-    }
+    tensors = {entry.name: torch.empty(entry.shape, dtype=entry.dtype) for entry in header.entries}
     for entry in sorted(header.entries, key=lambda entry: (entry.begin, entry.end)):
         place = raw_bytes(tensors[entry.name])
         if file.readinto(place) != len(place):  # type: ignore[attr-defined]
-            message = f"safetensors: expected {len(place)} bytes of '{entry.name}' in {name}, got less"
-            raise CheckpointError(message)
+            refuse(f"{len(place)} bytes of '{entry.name}'", name, "less")
         if digest:
             digest.update(place)
-        check_flags(tensors[entry.name], entry.name, name)
+        if not sound(tensors[entry.name]):
+            refuse(f"bytes 0 and 1 as booleans of '{entry.name}'", name, "others")
     return tensors
 
 
-def check_flags(tensor: torch.Tensor, key: str, name: str) -> None:
-    """Refuse bytes that are no boolean, with which PyTorch calculates anything."""
-    if tensor.dtype == torch.bool and bool((tensor.view(torch.uint8) > 1).any()):
-        message = f"safetensors: expected bytes 0 and 1 as booleans of '{key}' in {name}, got others"
-        raise CheckpointError(message)
-
-
-def unsealed(content: bytes, metadata: Mapping[str, str]) -> bytes:
+def unsealed(start: bytes, metadata: Mapping[str, str]) -> bytes:
     """Put zeros in the place of the digest, as it was calculated."""
-    return content.replace(_seal(metadata[SEAL]), _seal(UNSEALED))
-
-
-def check_text(text: object, what: str) -> None:
-    """Refuse what is no text that UTF-8 can write."""
-    if not isinstance(text, str):
-        message = f"safetensors: expected text as {what}, got {type(text).__name__}"
-        raise TypeError(message)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        message = f"safetensors: expected text as {what}, got half of a pair of surrogates"
-        raise ValueError(message) from error
-
-
-def _check(name: str, tensor: torch.Tensor) -> None:
-    """Refuse what the format cannot hold."""
-    check_text(name, "name")
-    if name == "__metadata__":
-        message = "safetensors: expected another name than '__metadata__', got it for a tensor"
-        raise ValueError(message)
-    dense = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided
-    if not dense or tensor.is_meta or tensor.is_quantized:
-        message = f"safetensors: expected a dense tensor with values as '{name}', got another"
-        raise ValueError(message)
-    if tensor.dtype not in NAMES:
-        expected = ", ".join(map(dtype_name, NAMES))
-        message = f"safetensors: expected one of {expected} for '{name}', got {dtype_name(tensor.dtype)}"
-        raise ValueError(message)
-
-
-def _content(
-    tensors: Mapping[str, torch.Tensor], order: list[str], metadata: Mapping[str, str]
-) -> bytes:
-    """Write the start of a file: the length of the header, and the header, padded with spaces."""
-    ends, end = {}, 0
-    for name in order:
-        end += tensors[name].numel() * itemsize(tensors[name].dtype)
-        ends[name] = end
-    members: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
-    for name, tensor in tensors.items():
-        members[name] = {
-            "dtype": NAMES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [ends[name] - tensor.numel() * itemsize(tensor.dtype), ends[name]],
-        }
-    header = json.dumps(members, separators=(",", ":")).encode()
-    header += b" " * (-len(header) % ALIGNMENT)
-    if len(header) > LIMIT:
-        message = f"safetensors: expected a header of at most {LIMIT} bytes, got {len(header)}"
-        raise ValueError(message)
-    return len(header).to_bytes(8, "little") + header
+    return start.replace(_seal(metadata[SEAL]), _seal(UNSEALED))
 
 
 def _seal(digest: str) -> bytes:
-    """Write the digest as the header has it; quotes inside of texts are escaped, so it is there once."""
+    """Write the digest as the header has it: once, because quotes inside of texts are escaped."""
     return f'"{SEAL}":"{digest}"'.encode()

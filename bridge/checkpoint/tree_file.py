@@ -57,7 +57,8 @@ def read(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - any tree
         content, header = head(file, name)
         metadata = header.metadata
         if not {VERSION_KEY, TREE_KEY, SEAL} <= set(metadata):
-            message = f"read: expected a checkpoint in {name}, got a plain safetensors file: see load_file"
+            got = "a plain safetensors file: see load_file"
+            message = f"read: expected a checkpoint in {name}, got {got}"
             raise CheckpointError(message)
         if metadata[VERSION_KEY] != VERSION:
             message = f"read: expected version {VERSION} in {name}, got '{metadata[VERSION_KEY]}'"
