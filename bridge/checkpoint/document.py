@@ -111,14 +111,14 @@ def _is_own(key: str | int) -> bool:
     return isinstance(key, str) and not key.startswith("__")
 
 
-def _scalar(value: bool | float | str | None, path: str) -> object:  # noqa: FBT001 - any scalar
+def _scalar(value: bool | int | float | str | None, path: str) -> object:  # noqa: FBT001, PYI041 - any scalar
     """Make what JSON writes of a value without parts."""
     if isinstance(value, float):
         bits = {"float": struct.pack(">d", value).hex()}
         return float(value) if math.isfinite(value) else bits
     if isinstance(value, str):
         return _text(value, path)
-    return _int(value, path) if type(value) is not bool and value is not None else value
+    return value if value is None or isinstance(value, bool) else _int(value, path)
 
 
 def _int(value: int, path: str) -> int:

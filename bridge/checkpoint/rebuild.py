@@ -91,7 +91,7 @@ class Storages:
         return Storage(record, kind, values)
 
 
-def rebuild(made: Any, arguments: Any, archive: Archive) -> Any:  # noqa: ANN401 - what a pickle says
+def rebuild(made: Any, arguments: Any, *, archive: Archive) -> Any:  # noqa: ANN401 - what a pickle says
     """Make a value; what does not fit is a TypeError.
 
     Spec: R26.10. Source: torch/_utils.py

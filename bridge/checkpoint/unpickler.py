@@ -83,7 +83,7 @@ class Unpickler:
             ord("r"): lambda: stack.put(self._unpack("<I")),
             ord("h"): lambda: stack.get(self._unpack("<B")),
             ord("j"): lambda: stack.get(self._unpack("<I")),
-            ord("R"): lambda: stack.push(rebuild(*stack.pop(2), self._archive)),
+            ord("R"): lambda: stack.push(rebuild(*stack.pop(2), archive=self._archive)),
             ord("b"): lambda: stack.push(self._built(*stack.pop(2))),
         }
 
