@@ -71,7 +71,7 @@ def decode(text: str, tensors: Mapping[str, torch.Tensor], name: str) -> Any:  #
 def _form(value: object, path: str, tensors: dict[str, torch.Tensor], depth: int = 0) -> object:
     """Make what JSON writes of one value."""
     if depth > DEPTH:
-        message = f"write: expected at most {DEPTH} levels, got more at tree{path[:80]}"
+        message = f"write: expected at most {DEPTH} levels, got more"
         raise ValueError(message)
     if value is None or isinstance(value, bool | int | float | str):
         return _scalar(value, path)

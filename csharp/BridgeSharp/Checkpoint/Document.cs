@@ -59,7 +59,7 @@ internal static class Document
     {
         if (depth > Depth)
         {
-            throw new ArgumentException($"write: expected at most {Depth} levels, got more at tree{path[..Math.Min(80, path.Length)]}");
+            throw new ArgumentException($"write: expected at most {Depth} levels, got more");
         }
 
         if (value is Tensor tensor)

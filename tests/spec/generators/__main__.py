@@ -1,7 +1,7 @@
 """Write the vectors: ``python -m tests.spec.generators``, with PyTorch 1.13, then with 2.10.
 
-``adam-1.13.json`` comes from PyTorch 1.13 and all other files from 2.10; the two versions give the
-same bits except in Adam.
+``adam-1.13.json`` and ``torch_file-1.13.json`` come from PyTorch 1.13 and all other files from
+2.10; the two versions give the same bits except in Adam.
 """
 
 import json
@@ -12,7 +12,18 @@ from typing import Any
 
 import torch
 
-from tests.spec.generators import data, draws, loader, optimizers, recipes, trainer, training
+from tests.spec.generators import (
+    data,
+    draws,
+    loader,
+    optimizers,
+    recipes,
+    safetensors_files,
+    torch_files,
+    trainer,
+    training,
+    trees,
+)
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 
@@ -34,6 +45,7 @@ def main() -> int:
     version = torch.__version__
     if version.startswith("1.13"):
         write("adam-1.13", optimizers.adam("1.13"))
+        write("torch_file-1.13", torch_files.written())
         return 0
     if not version.startswith("2.10"):
         sys.stderr.write(f"generators: expected PyTorch 1.13 or 2.10, got {version}\n")
@@ -48,6 +60,10 @@ def main() -> int:
     write("loader", loader.loaders())
     write("family", data.family())
     write("recipe", recipes.recipes())
+    write("safetensors", safetensors_files.safetensors_files())
+    write("tree_file", trees.trees())
+    write("torch_file-2.10", torch_files.written())
+    write("torch_file", torch_files.hostile())
     return 0
 
 
