@@ -18,9 +18,12 @@ from tests.spec.generators import (
     loader,
     optimizers,
     recipes,
+    safetensors_files,
     schedulers,
+    torch_files,
     trainer,
     training,
+    trees,
 )
 
 FOLDER = Path(__file__).parents[1] / "vectors"
@@ -45,6 +48,7 @@ def main() -> int:
         write("optimizers-1.13", optimizers.optimizers("1.13"))
         write("lbfgs-1.13", lbfgs.lbfgs("1.13"))
         write("schedulers-1.13", schedulers.schedulers("1.13"))
+        write("torch_file-1.13", torch_files.written())
         return 0
     if not version.startswith("2.10"):
         sys.stderr.write(f"generators: expected PyTorch 1.13 or 2.10, got {version}\n")
@@ -60,6 +64,10 @@ def main() -> int:
     write("loader", loader.loaders())
     write("family", data.family())
     write("recipe", recipes.recipes())
+    write("safetensors", safetensors_files.safetensors_files())
+    write("tree_file", trees.trees())
+    write("torch_file-2.10", torch_files.written())
+    write("torch_file", torch_files.hostile())
     return 0
 
 
