@@ -2,6 +2,7 @@ using System.Runtime.InteropServices;
 using System.Text.Json;
 using System.Text.Json.Nodes;
 using System.Text.Json.Serialization;
+using BridgeSharp.Host.Conformance;
 using BridgeSharp.Models.Examples;
 using BridgeSharp.Models.Recipes;
 using BridgeSharp.Native;
@@ -35,6 +36,8 @@ public static class Facade
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
         ["run.evaluate"] = (arguments, _) => new { accuracy = Find(arguments).Run.evaluate((long?)arguments["count"]) },
         ["example.run"] = (arguments, _) => RunExample(arguments),
+        ["conformance.run"] = RunCase,
+        ["conformance.signature"] = (arguments, _) => Signatures.Of((string)arguments["name"]!),
         ["state.manifest"] = (arguments, _) => State.Manifest(Find(arguments)),
         ["state.write"] = (arguments, segment) => State.Write(Find(arguments), segment),
         ["state.read"] = (arguments, segment) => State.Read(Find(arguments).Trainer, arguments, segment),
@@ -109,6 +112,13 @@ public static class Facade
         var result = Catalog.find(name)(arguments["setting"].Deserialize<Setting>(Json)!.Checked(), _ => { });
         Open(new Session(result.state));
         return new { handle = handles, result.losses, result.numbers };
+    }
+
+    private static object RunCase(JsonObject arguments, Segment segment)
+    {
+        var outcome = Runner.Run(arguments, segment);
+        Open(new Session(outcome.Tensors));
+        return new { handle = handles, texts = outcome.Texts };
     }
 
     private static object Step(JsonObject arguments, Segment segment)
