@@ -60,9 +60,7 @@ class Case:
         return KINDS[self.kind]
 
 
-def load(
-    kinds: tuple[str, ...] = (), only: str | None = None, folder: Path = FOLDER
-) -> list[Case]:
+def load(kinds: tuple[str, ...] = (), only: str | None = None, folder: Path = FOLDER) -> list[Case]:
     """Read the cases, in the order of the files.
 
     Args:
@@ -104,8 +102,9 @@ def _read(kind: str, folder: Path) -> Iterator[Case]:
         for variant in entry.get("variants", [{}]):
             odd = sorted({*entry, *variant} - _FIELDS)
             if odd or "torch" not in entry:
-                message = f"load: expected torch and fields of {sorted(_FIELDS)} in {path.name}"
-                raise ValueError(f"{message}[{number}], got {odd or sorted(entry)}")
+                where, got = f"{path.name}[{number}]", odd or sorted(entry)
+                message = f"load: expected torch and {sorted(_FIELDS)} in {where}, got {got}"
+                raise ValueError(message)
             yield _case(kind, entry, variant)
 
 

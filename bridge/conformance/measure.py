@@ -57,14 +57,18 @@ def compare(python: Outcome, csharp: Outcome) -> list[Aspect]:
 
     Spec: R31.3
     """
-    aspects = []
-    for name in dict.fromkeys([*python.texts, *csharp.texts]):
-        ours, theirs = python.texts.get(name), csharp.texts.get(name)
-        verdict: Verdict = "same bits" if ours == theirs else "differs"
-        aspects.append(Aspect(name, verdict, None, ours or "none", theirs or "none"))
-    for name in dict.fromkeys([*python.tensors, *csharp.tensors]):
-        aspects.append(_tensor(name, python.tensors.get(name), csharp.tensors.get(name)))
-    return aspects
+    texts = dict.fromkeys([*python.texts, *csharp.texts])
+    tensors = dict.fromkeys([*python.tensors, *csharp.tensors])
+    return [
+        *(_text(name, python.texts.get(name), csharp.texts.get(name)) for name in texts),
+        *(_tensor(name, python.tensors.get(name), csharp.tensors.get(name)) for name in tensors),
+    ]
+
+
+def _text(name: str, python: str | None, csharp: str | None) -> Aspect:
+    """Compare one text."""
+    verdict: Verdict = "same bits" if python == csharp else "differs"
+    return Aspect(name, verdict, None, python or "none", csharp or "none")
 
 
 def _tensor(name: str, python: torch.Tensor | None, csharp: torch.Tensor | None) -> Aspect:

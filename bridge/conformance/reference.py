@@ -49,7 +49,8 @@ def _layer(case: Case) -> Result:
     torch.manual_seed(case.seed + 1)
     outputs = outcome.add("output", layer(*_ask(drawn, leaves), **named))
     outcome.differentiate(
-        outputs, {**{f"input{place}": drawn[place] for place in leaves}, **dict(layer.named_parameters())}
+        outputs,
+        {**{f"input{place}": drawn[place] for place in leaves}, **dict(layer.named_parameters())},
     )
     outcome.tensors.update({f"buffer.{key}": keep(part) for key, part in layer.named_buffers()})
     layer.eval()
@@ -66,7 +67,9 @@ def _function(case: Case) -> Result:
     leaves = values.leaves(case, drawn)
     sent = [_detached(value) for value in drawn]
     torch.manual_seed(case.seed)
-    outputs = outcome.add("output", find(case.torch)(*_ask(drawn, leaves), **keywords(case.arguments)))
+    outputs = outcome.add(
+        "output", find(case.torch)(*_ask(drawn, leaves), **keywords(case.arguments))
+    )
     outcome.differentiate(outputs, {f"input{place}": drawn[place] for place in leaves})
     return outcome, sent, {"leaves": leaves}
 
@@ -141,7 +144,9 @@ def _schedule(name: str, arguments: Mapping[str, Any], optimizer: torch.optim.Op
 
 def _metrics(steps: int) -> list[float]:
     """Make a metric that improves, stays, worsens, and improves again."""
-    return [float(max(8 - step, 4) + (step > steps // 2) * (step % 5) * 0.25) for step in range(steps)]
+    return [
+        float(max(8 - step, 4) + (step > steps // 2) * (step % 5) * 0.25) for step in range(steps)
+    ]
 
 
 def _state(case: Case) -> Result:
@@ -162,4 +167,3 @@ def _detached(value: Any) -> Any:  # noqa: ANN401 - a tensor, a number or a list
     if isinstance(value, list):
         return [_detached(part) for part in value]
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
-

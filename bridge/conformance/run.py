@@ -82,7 +82,7 @@ class Sides:
             self._host = None
 
     def rows(self, cases: Iterable[Case]) -> Iterator[Row]:
-        """Run cases; each is followed by its arguments and defaults, where it is the first of its name.
+        """Run cases; the first of a name is followed by its arguments and defaults.
 
         Spec: R31.2, R31.4, R31.5
         """
@@ -97,27 +97,17 @@ class Sides:
 
     def row(self, case: Case) -> Row:
         """Run one case on both sides and compare; whatever goes wrong is the row's message."""
-        python, csharp = Outcome(), Outcome()
-        failures: dict[str, tuple[Verdict, str]] = {}
-        inputs: list[Any] = []
-        more: dict[str, Any] = {}
         try:
             python, inputs, more = reference.run(case)
         except Exception as error:  # noqa: BLE001 - whatever PyTorch raises, the row says it
             text = str(error).strip().partition("\n")[0]
-            return Row(
-                case.kind,
-                case.title,
-                "not run",
-                message=f"PyTorch {torch.__version__}: {type(error).__name__}: {text}",
-            )
+            message = f"PyTorch {torch.__version__}: {type(error).__name__}: {text}"
+            return Row(case.kind, case.title, "not run", message=message)
         try:
             csharp = self._csharp(case, inputs, more)
         except DotnetError as error:
-            failures["csharp"] = self._failure(error)
-        if failures:
-            verdict, message = failures["csharp"]
-            return Row(case.kind, case.title, verdict, message=message)
+            failure, message = self._failure(error)
+            return Row(case.kind, case.title, failure, message=message)
         aspects = compare(python, csharp)
         ulps = [a.ulp for a in aspects if a.verdict == "within ulps" and a.ulp is not None]
         verdict = worst([aspect.verdict for aspect in aspects])
@@ -132,7 +122,7 @@ class Sides:
         if own is None:
             return None
         title = f"{case.torch}: arguments and defaults"
-        names = {**NAMES, **{name: [alias] for name, alias in case.names.items()}}
+        names = _names(case)
         try:
             reply = self.host.call("conformance.signature", name=case.torchsharp)
         except DotnetError as error:
@@ -145,13 +135,12 @@ class Sides:
     def _csharp(self, case: Case, inputs: list[Any], more: dict[str, Any]) -> Outcome:
         """Run a case in TorchSharp."""
         layout = Layout("conformance")
-        names = {**NAMES, **{name: [alias] for name, alias in case.names.items()}}
         request = {
             "runner": case.runner,
             "name": case.torchsharp,
             "seed": case.seed,
             "inputs": layout.tree(inputs),
-            "arguments": described(layout, case.arguments, names),
+            "arguments": described(layout, case.arguments, _names(case)),
             "more": layout.tree(more),
         }
         host = self.host
@@ -173,3 +162,8 @@ class Sides:
         if error.type in _WORDS:
             return _WORDS[error.type], text
         return "throws", f"{error.type.rpartition('.')[2] or 'worker'}: {text}"
+
+
+def _names(case: Case) -> dict[str, list[str]]:
+    """List what TorchSharp calls arguments; a case may know better."""
+    return {**NAMES, **{name: [alias] for name, alias in case.names.items()}}

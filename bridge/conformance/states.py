@@ -126,7 +126,7 @@ def _keeps(outcome: Outcome) -> None:
 def _frozen(outcome: Outcome) -> None:
     """Load a state into a model with a frozen parameter."""
     net = _net()
-    net.get_parameter("first.bias").requires_grad_(requires_grad=False)
+    net.get_parameter("first.bias").requires_grad = False
     net.load_state_dict(_given())
     flags = [f"{name} {_word(part.requires_grad)}" for name, part in net.named_parameters()]
     outcome.texts["requires gradient"] = ", ".join(flags)
@@ -181,9 +181,7 @@ RULES: dict[str, Callable[[Outcome], None]] = {
     ),
     "keys of ParameterDict": lambda o: _describe(
         o,
-        nn.ParameterDict(
-            {"one": nn.Parameter(torch.ones(2)), "two": nn.Parameter(torch.ones(3))}
-        ),
+        nn.ParameterDict({"one": nn.Parameter(torch.ones(2)), "two": nn.Parameter(torch.ones(3))}),
     ),
     "keys in float64": lambda o: _describe(o, _net().to(torch.float64)),
     "keys with the prefix net.": _prefixed,

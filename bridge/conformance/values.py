@@ -1,14 +1,12 @@
 """Values of a case: drawn for PyTorch, described for C#."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from bridge.conformance.cases import Case
 from bridge.dotnet.tensors import Layout
-
-_WORDS = ("const", "positive", "uniform", "sign", "sorted", "spd", "probability")
 
 
 def draw(text: str, seed: int) -> torch.Tensor:
@@ -45,27 +43,40 @@ def draw(text: str, seed: int) -> torch.Tensor:
 
 def _shaped(tensor: torch.Tensor, word: str) -> torch.Tensor:
     """Give a drawn tensor the form that a word asks for."""
-    if word in _WORDS:
-        if word == "positive":
-            return tensor.abs() + 0.5
-        if word == "sign":
-            return torch.where(tensor < 0, -1.0, 1.0)
-        if word == "sorted":
-            return tensor.sort(-1).values
-        if word == "spd":
-            # In this order the product has the same bits in every build.
-            parts = tensor.unsqueeze(-1) * tensor.unsqueeze(-2)
-            product = sum(parts.unbind(-3), torch.zeros(()))
-            return product + torch.eye(tensor.shape[-1])
-        if word == "probability":
-            size = tensor.shape[-1]
-            return torch.arange(1, size + 1).expand(tensor.shape) * (2.0 / (size * (size + 1)))
-        return tensor
+    if word in _FORMS:
+        return _FORMS[word](tensor)
     dtype = getattr(torch, word, None)
     if not isinstance(dtype, torch.dtype):
-        message = f"draw: expected a dtype, LOW:HIGH, or one of {', '.join(_WORDS)}, got {word!r}"
-        raise ValueError(message)
+        message = f"draw: expected a dtype, LOW:HIGH, or one of {', '.join(_FORMS)}, got {word!r}"
+        raise ValueError(message)  # noqa: TRY004 - the text has the wrong value
     return tensor > 0 if dtype == torch.bool else tensor.to(dtype)
+
+
+def _spd(tensor: torch.Tensor) -> torch.Tensor:
+    """Make a matrix symmetric and positive definite; in this order every build gets the same."""
+    product = torch.eye(tensor.shape[-1]).expand(tensor.shape)
+    for row in tensor.unbind(-2):
+        product = product + row.unsqueeze(-1) * row.unsqueeze(-2)
+    return product
+
+
+def _probability(tensor: torch.Tensor) -> torch.Tensor:
+    """Make every row one of probabilities."""
+    size = tensor.shape[-1]
+    row = torch.arange(1, size + 1) * (2.0 / (size * (size + 1)))
+    return row.expand(tensor.shape)
+
+
+_FORMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "const": lambda tensor: tensor,
+    "uniform": lambda tensor: tensor,
+    "positive": lambda tensor: tensor.abs() + 0.5,
+    "sign": lambda tensor: torch.where(tensor < 0, -1.0, 1.0),
+    "sorted": lambda tensor: tensor.sort(-1).values,
+    "spd": _spd,
+    "probability": _probability,
+}
+"""Words that give a drawn tensor another form; ``uniform`` and ``const`` are for others."""
 
 
 def inputs(case: Case) -> list[Any]:
