@@ -188,6 +188,22 @@ def conformance(
         _fail(error, BAD_USAGE)
 
 
+@app.command()
+def doctor(
+    as_json: bool = typer.Option(  # noqa: FBT001 - typer reads it
+        False, "--json", help="Print JSON."
+    ),
+    threads: int = typer.Option(1, min=1, help="Threads of the battery, on each side."),
+) -> None:
+    """Look at what both sides need, whether bits can be equal, and how to mend what is missing.
+
+    Exit code 0: usable. 1: something needed is missing.
+    """
+    from bridge.doctor.command import doctor as run  # noqa: PLC0415 - torch takes a second
+
+    raise typer.Exit(run(as_json=as_json, threads=threads))
+
+
 def _fail(error: Exception, code: int) -> None:
     """Say what went wrong, in one place, and end."""
     typer.echo(f"error: {error}", err=True)

@@ -2,6 +2,7 @@ using System.Runtime.InteropServices;
 using System.Text.Json;
 using System.Text.Json.Nodes;
 using System.Text.Json.Serialization;
+using BridgeSharp.Doctor;
 using BridgeSharp.Host.Conformance;
 using BridgeSharp.Models.Examples;
 using BridgeSharp.Models.Recipes;
@@ -29,6 +30,8 @@ public static class Facade
     {
         ["hello"] = (_, _) => Hello(),
         ["family"] = (arguments, _) => Battery(arguments),
+        ["family.run"] = (arguments, _) => RunBattery(arguments),
+        ["doctor"] = (_, _) => Examination.examine(),
         ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
@@ -90,6 +93,12 @@ public static class Facade
     {
         set_num_threads((int)arguments["threads"]!);
         return Family.battery();
+    }
+
+    private static object RunBattery(JsonObject arguments)
+    {
+        set_num_threads((int)arguments["threads"]!);
+        return Open(new Session(Family.results()));
     }
 
     private static object Open(Session session)
