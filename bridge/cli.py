@@ -158,9 +158,7 @@ def example(
 
 @app.command()
 def conformance(
-    kind: list[str] = typer.Option(
-        [], help="Kind of cases, again for several [default: all]."
-    ),
+    kind: list[str] = typer.Option([], help="Kind of cases, again for several [default: all]."),
     only: Optional[str] = typer.Option(
         None, show_default=False, help="Pattern of names, such as '*Conv*'."
     ),
@@ -200,8 +198,13 @@ def doctor(
     Exit code 0: usable. 1: something needed is missing.
     """
     from bridge.doctor.command import doctor as run  # noqa: PLC0415 - torch takes a second
+    from bridge.dotnet import DotnetError  # noqa: PLC0415
 
-    raise typer.Exit(run(as_json=as_json, threads=threads))
+    try:
+        code = run(as_json=as_json, threads=threads)
+    except DotnetError as error:
+        _fail(error, 1)
+    raise typer.Exit(code)
 
 
 def _fail(error: Exception, code: int) -> None:

@@ -92,16 +92,19 @@ def _tensor(name: str, python: torch.Tensor | None, csharp: torch.Tensor | None)
 
 def _ulps(a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Measure the difference of each pair; one that is not finite on one side alone is infinite."""
+    inf = float("inf")
     difference = (a - b).abs()
     same = (a == b) | (a.isnan() & b.isnan())
     if not dtype.is_floating_point:
-        return torch.where(same, 0.0, float("inf"))
+        return torch.where(same, 0.0, inf)
     size = torch.maximum(a.abs(), b.abs())
     finite = size[size.isfinite()]
     floor = float(finite.max()) / _FLOOR if finite.numel() else 0.0
-    exponent = torch.frexp(size.clamp(min=max(floor, torch.finfo(dtype).tiny)))[1] - 1
+    exponent = (
+        torch.frexp(size.clamp(max(floor, torch.finfo(dtype).tiny), torch.finfo(dtype).max))[1] - 1
+    )
     spacing = torch.finfo(dtype).eps * torch.pow(2.0, exponent.double())
-    return torch.where(same, 0.0, torch.nan_to_num(difference / spacing, nan=float("inf")))
+    return torch.where(same, 0.0, (difference / spacing).nan_to_num(inf, inf))
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """Runs the cases on both sides, one after the other, and makes the rows of the matrix."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from bridge.dotnet import DotnetError, Host, WorkerDied
 from bridge.dotnet.session import Session
 from bridge.dotnet.tensors import Layout
 
+_WORKER = re.compile(r"dotnet worker \(pid \d+\) ")
 _WORDS: Mapping[str, Verdict] = {
     "System.MissingMethodException": "missing",
     "System.NotSupportedException": "not run",
@@ -158,7 +160,7 @@ class Sides:
         text = error.message.strip().partition("\n")[0]
         if isinstance(error, WorkerDied):
             self.close()
-            return "throws", f"ends the process: {text.partition(' ')[2] or text}"
+            return "throws", f"ends the process: {_WORKER.sub('it ', text)}"
         if error.type in _WORDS:
             return _WORDS[error.type], text
         return "throws", f"{error.type.rpartition('.')[2] or 'worker'}: {text}"

@@ -54,7 +54,7 @@ def _shaped(tensor: torch.Tensor, word: str) -> torch.Tensor:
 
 def _spd(tensor: torch.Tensor) -> torch.Tensor:
     """Make a matrix symmetric and positive definite; in this order every build gets the same."""
-    product = torch.eye(tensor.shape[-1]).expand(tensor.shape)
+    product: torch.Tensor = torch.eye(tensor.shape[-1]).expand(tensor.shape)
     for row in tensor.unbind(-2):
         product = product + row.unsqueeze(-1) * row.unsqueeze(-2)
     return product
@@ -63,7 +63,7 @@ def _spd(tensor: torch.Tensor) -> torch.Tensor:
 def _probability(tensor: torch.Tensor) -> torch.Tensor:
     """Make every row one of probabilities."""
     size = tensor.shape[-1]
-    row = torch.arange(1, size + 1) * (2.0 / (size * (size + 1)))
+    row: torch.Tensor = torch.arange(1, size + 1) * (2.0 / (size * (size + 1)))
     return row.expand(tensor.shape)
 
 
@@ -72,7 +72,7 @@ _FORMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "uniform": lambda tensor: tensor,
     "positive": lambda tensor: tensor.abs() + 0.5,
     "sign": lambda tensor: torch.where(tensor < 0, -1.0, 1.0),
-    "sorted": lambda tensor: tensor.sort(-1).values,
+    "sorted": lambda tensor: torch.sort(tensor, -1)[0],
     "spd": _spd,
     "probability": _probability,
 }

@@ -60,11 +60,14 @@ def inside(host: Host) -> Iterator[Finding]:
     Spec: R32.1
     """
     for finding in host.call("doctor"):
-        yield Finding(**{**finding, "name": f"C# {finding['name']}"})
+        yield Finding(f"C# {finding.pop('name')}", **finding)
 
 
 def _missing(name: str, error: DotnetError) -> Finding:
     """Split an error of the way to C# into what is missing and what mends it."""
+    value, *lines = error.message.splitlines()
+    if lines:  # libtorch does not load: the folders searched, and in the end what to do
+        return Finding(name, "missing", value, " ".join(line.strip() for line in lines[-2:]))
     value, _, remedy = error.message.partition(": run ")
     if remedy:
         return Finding(name, "missing", value, f"run {remedy}")
@@ -84,7 +87,7 @@ def _libstdcxx(folder: Path) -> Iterator[Finding]:
     text = f"TorchSharp needs GLIBCXX_{needed}, the system has {there} ({library})"
     if glibcxx.older(there, needed):
         text += "; BridgeSharp loads a copy without that need"
-        yield Finding("libstdc++", "note", text, "none needed; GCC 13's libstdc++ makes it moot")
+        yield Finding("libstdc++", "note", text)
     else:
         yield Finding("libstdc++", "ok", text)
 

@@ -17,7 +17,7 @@ def examine(threads: int = 1) -> Iterator[Finding]:
 
     Spec: R32.1, R32.2
     """
-    found = list(python_side.findings())
+    found = list(python_side.findings(threads))
     yield from found
     yield from csharp_side.outside()
     host, finding = csharp_side.connect()

@@ -16,7 +16,7 @@ def newest(path: Path) -> str | None:
     Spec: R32.3
     """
     found = [match.decode() for match in _VERSION.findall(path.read_bytes())]
-    return max(found, key=_key, default=None)
+    return max(found, key=_key) if found else None
 
 
 def older(version: str, other: str) -> bool:

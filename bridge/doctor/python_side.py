@@ -7,6 +7,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from typing import Any
 
 from bridge.doctor.finding import Finding
@@ -22,8 +23,11 @@ VARIABLES = (
 _OLDEST = (3, 10)
 
 
-def findings() -> Iterator[Finding]:
+def findings(threads: int) -> Iterator[Finding]:
     """Look at Python, its packages, and how its torch was built and set.
+
+    Args:
+        threads: of a BLAS that has threads of its own.
 
     Spec: R32.1
     """
@@ -32,6 +36,10 @@ def findings() -> Iterator[Finding]:
         yield Finding("python", "ok", version)
     else:
         yield Finding("python", "missing", version, "install Python 3.10 or later")
+    given = [f"{name}={os.environ[name]}" for name in VARIABLES if name in os.environ]
+    yield Finding("environment", "ok", ", ".join(given) or "no variable for threads or CPU is set")
+    # OpenBLAS has threads of its own, which torch does not govern; it reads this when it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
     modules = {}
     for name in PACKAGES:
         module, finding = _package(name)
@@ -39,8 +47,6 @@ def findings() -> Iterator[Finding]:
         yield finding
     if modules["torch"] is not None:
         yield from _torch(modules["torch"])
-    given = [f"{name}={os.environ[name]}" for name in VARIABLES if name in os.environ]
-    yield Finding("environment", "ok", ", ".join(given) or "no variable for threads or CPU is set")
 
 
 def _package(name: str) -> tuple[Any, Finding]:
@@ -53,7 +59,15 @@ def _package(name: str) -> tuple[Any, Finding]:
     except Exception as error:  # noqa: BLE001 - whatever an import raises, the finding says it
         text = str(error).partition("\n")[0]
         return None, Finding(name, "missing", f"does not load: {text}", remedy)
-    return module, Finding(name, "ok", str(getattr(module, "__version__", "installed")))
+    return module, Finding(name, "ok", _version(name, module))
+
+
+def _version(name: str, module: Any) -> str:  # noqa: ANN401 - any module
+    """Tell the version of a package; not each that works has been installed by name."""
+    try:
+        return str(getattr(module, "__version__", None) or metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return "of no version"
 
 
 def _torch(torch: Any) -> Iterator[Finding]:  # noqa: ANN401 - a module that may not be there

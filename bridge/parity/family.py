@@ -48,9 +48,7 @@ def battery() -> dict[str, str]:
 
     Spec: R12.1, R12.2
     """
-    return {
-        name: digest([(name.partition(".")[0], result)]) for name, result in results().items()
-    }
+    return {name: digest([(name.partition(".")[0], result)]) for name, result in results().items()}
 
 
 def results() -> dict[str, torch.Tensor]:

@@ -42,11 +42,14 @@ public static class Examination
         return [.. found, .. LibStdCxx(), .. Settings()];
     }
 
-    /// <summary>Digest the battery's digests into one word: equal words, equal build family.</summary>
+    /// <summary>Digest the battery's digests, at one thread, into one word: equal words, equal build family.</summary>
     /// <remarks>Spec: R32.4.</remarks>
     public static string fingerprint()
     {
+        var threads = get_num_threads();
+        set_num_threads(1);
         var text = string.Concat(Family.battery().Select(entry => $"{entry.Key}={entry.Value}\n"));
+        set_num_threads(threads);
         return Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(text)))[..Signs];
     }
 
@@ -68,7 +71,7 @@ public static class Examination
 
         var text = $"TorchSharp needs GLIBCXX_{needed}, the system has {there} ({library})";
         yield return Glibcxx.older(there, needed)
-            ? new("libstdc++", "note", $"{text}; BridgeSharp loads a copy without that need", "none needed; GCC 13's libstdc++ makes it moot")
+            ? new("libstdc++", "note", $"{text}; BridgeSharp loads a copy without that need")
             : new("libstdc++", "ok", text);
     }
 
