@@ -20,7 +20,7 @@ VERDICTS: tuple[Verdict, ...] = (
 """From the best to the worst."""
 
 LIMIT = 256
-"""More ulps than these are no rounding: the two differ."""
+"""With more ulps than these the two differ: another formula, or a sum that cancels."""
 
 _FLOOR = 1024
 

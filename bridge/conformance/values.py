@@ -72,7 +72,7 @@ _FORMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "uniform": lambda tensor: tensor,
     "positive": lambda tensor: tensor.abs() + 0.5,
     "sign": lambda tensor: torch.where(tensor < 0, -1.0, 1.0),
-    "sorted": lambda tensor: torch.sort(tensor, -1)[0],
+    "sorted": lambda tensor: tensor.gather(-1, tensor.argsort(-1)),
     "spd": _spd,
     "probability": _probability,
 }
