@@ -8,10 +8,10 @@ State = dict[str, torch.Tensor]
 
 def net() -> nn.Sequential:
     """Make the module that most rules are tried on."""
-    net = nn.Sequential()
-    net.add_module("first", nn.Linear(3, 2))
-    net.add_module("norm", nn.BatchNorm1d(2))
-    return net
+    module = nn.Sequential()
+    module.add_module("first", nn.Linear(3, 2))
+    module.add_module("norm", nn.BatchNorm1d(2))
+    return module
 
 
 class Holder(nn.Module):
@@ -25,17 +25,17 @@ class Holder(nn.Module):
 
 def tied() -> nn.Sequential:
     """Hold one layer under two names."""
-    layer, net = nn.Linear(2, 2), nn.Sequential()
-    net.add_module("one", layer)
-    net.add_module("two", layer)
-    return net
+    layer, module = nn.Linear(2, 2), nn.Sequential()
+    module.add_module("one", layer)
+    module.add_module("two", layer)
+    return module
 
 
 def with_buffer(*, persistent: bool) -> nn.Sequential:
     """Add a buffer to the module."""
-    net = net()
-    net.register_buffer("extra", torch.ones(2), persistent=persistent)
-    return net
+    module = net()
+    module.register_buffer("extra", torch.ones(2), persistent=persistent)
+    return module
 
 
 def given() -> State:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bridge.conformance import known as catalogue
-from bridge.conformance import values
+from bridge.conformance import reference, values
 from bridge.conformance.cases import KINDS, Case, load, matches
 from bridge.conformance.run import Row
 
@@ -88,6 +88,14 @@ def test_gradients_are_asked_of_floats_that_are_not_const() -> None:
     assert values.leaves(case, values.inputs(case)) == [0]
     changed = Case("functions", "f_", "f_", "f_", inputs=("2",))
     assert values.leaves(changed, values.inputs(changed)) == []
+
+
+@pytest.mark.parametrize("kind", ["states", "schedulers", "initializers", "losses"])
+def test_every_pytorch_runs_what_is_not_new(kind: str) -> None:
+    """No case of these kinds is wrong in itself: each PyTorch runs it. Spec: R31.2."""
+    for case in load((kind,)):
+        outcome, _, _ = reference.run(case)
+        assert {**outcome.tensors, **outcome.texts}
 
 
 def test_known_differences_explain_rows_that_differ() -> None:
