@@ -39,6 +39,7 @@ ONE_LANGUAGE = {
 EXPORTS = {
     "bridge.parity.digest": ("BridgeSharp/Parity/Digest.cs", ["digest", "dtype_name"]),
     "bridge.parity.family": ("BridgeSharp/Parity/Family.cs", ["battery", "results"]),
+    "bridge.doctor.glibcxx": ("BridgeSharp/Doctor/Glibcxx.cs", ["newest", "older", "library"]),
     "bridge.optim": ("BridgeSharp/Optim/Optimizers.cs", ["create"]),
 }
 """What modules outside of these packages share with C#."""

@@ -95,7 +95,7 @@ def test_every_pytorch_runs_what_is_not_new(kind: str) -> None:
     """No case of these kinds is wrong in itself: each PyTorch runs it. Spec: R31.2."""
     for case in load((kind,)):
         outcome, _, _ = reference.run(case)
-        assert {**outcome.tensors, **outcome.texts}
+        assert outcome.tensors or outcome.texts
 
 
 def test_known_differences_explain_rows_that_differ() -> None:
