@@ -158,6 +158,57 @@ def example(
         typer.echo(f"{key:<28}{value:.6g}")
 
 
+@app.command()
+def conformance(
+    kind: list[str] = typer.Option([], help="Kind of cases, again for several [default: all]."),
+    only: Optional[str] = typer.Option(
+        None, show_default=False, help="Pattern of names, such as '*Conv*'."
+    ),
+    as_json: bool = typer.Option(  # noqa: FBT001 - typer reads it
+        False, "--json", help="Print JSON."
+    ),
+    output: Optional[Path] = typer.Option(
+        None, show_default=False, help="Folder for the matrix in Markdown, HTML and JSON."
+    ),
+    threads: int = typer.Option(1, min=1, help="Threads of each side."),
+) -> None:
+    """Run TorchSharp's own layers, functions and optimizers against PyTorch's, case by case.
+
+    Exit code 0: all cases have run, whatever they found. 1: C# did not start. 2: bad usage.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
+    from bridge.conformance.command import conformance as run  # noqa: PLC0415 - torch takes a second
+    from bridge.dotnet import DotnetError  # noqa: PLC0415
+
+    try:
+        run(tuple(kind), only, output, as_json=as_json, threads=threads)
+    except DotnetError as error:
+        _fail(error, 1)
+    except ValueError as error:
+        _fail(error, BAD_USAGE)
+
+
+@app.command()
+def doctor(
+    as_json: bool = typer.Option(  # noqa: FBT001 - typer reads it
+        False, "--json", help="Print JSON."
+    ),
+    threads: int = typer.Option(1, min=1, help="Threads of the battery, on each side."),
+) -> None:
+    """Look at what both sides need, whether bits can be equal, and how to mend what is missing.
+
+    Exit code 0: usable. 1: something needed is missing.
+    """
+    from bridge.doctor.command import doctor as run  # noqa: PLC0415 - torch takes a second
+    from bridge.dotnet import DotnetError  # noqa: PLC0415
+
+    try:
+        code = run(as_json=as_json, threads=threads)
+    except DotnetError as error:
+        _fail(error, 1)
+    raise typer.Exit(code)
+
+
 def _fail(error: Exception, code: int) -> None:
     """Say what went wrong, in one place, and end."""
     typer.echo(f"error: {error}", err=True)

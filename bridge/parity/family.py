@@ -48,8 +48,19 @@ def battery() -> dict[str, str]:
 
     Spec: R12.1, R12.2
     """
+    return {name: digest([(name.partition(".")[0], result)]) for name, result in results().items()}
+
+
+def results() -> dict[str, torch.Tensor]:
+    """Run a battery of small operations on fixed inputs.
+
+    Returns:
+        A result for each ``operation.dtype``.
+
+    Spec: R12.1
+    """
     return {
-        f"{name}.{dtype_name(dtype)}": digest([(name, operation(_inputs(dtype)))])
+        f"{name}.{dtype_name(dtype)}": operation(_inputs(dtype))
         for dtype in (torch.float32, torch.float64)
         for name, operation in OPERATIONS.items()
     }

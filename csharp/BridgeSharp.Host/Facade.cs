@@ -2,6 +2,8 @@ using System.Runtime.InteropServices;
 using System.Text.Json;
 using System.Text.Json.Nodes;
 using System.Text.Json.Serialization;
+using BridgeSharp.Doctor;
+using BridgeSharp.Host.Conformance;
 using BridgeSharp.Models.Examples;
 using BridgeSharp.Models.Recipes;
 using BridgeSharp.Native;
@@ -28,6 +30,8 @@ public static class Facade
     {
         ["hello"] = (_, _) => Hello(),
         ["family"] = (arguments, _) => Battery(arguments),
+        ["family.run"] = (arguments, _) => RunBattery(arguments),
+        ["doctor"] = (_, _) => Examination.examine(),
         ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
@@ -35,6 +39,8 @@ public static class Facade
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
         ["run.evaluate"] = (arguments, _) => new { accuracy = Find(arguments).Run.evaluate((long?)arguments["count"]) },
         ["example.run"] = (arguments, _) => RunExample(arguments),
+        ["conformance.run"] = RunCase,
+        ["conformance.signature"] = (arguments, _) => Signatures.Of((string)arguments["name"]!),
         ["state.manifest"] = (arguments, _) => State.Manifest(Find(arguments)),
         ["state.write"] = (arguments, segment) => State.Write(Find(arguments), segment),
         ["state.read"] = (arguments, segment) => State.Read(Find(arguments).Trainer, arguments, segment),
@@ -89,6 +95,12 @@ public static class Facade
         return Family.battery();
     }
 
+    private static object RunBattery(JsonObject arguments)
+    {
+        set_num_threads((int)arguments["threads"]!);
+        return Open(new Session(Family.results()));
+    }
+
     private static object Open(Session session)
     {
         Sessions[++handles] = session;
@@ -109,6 +121,13 @@ public static class Facade
         var result = Catalog.find(name)(arguments["setting"].Deserialize<Setting>(Json)!.Checked(), _ => { });
         Open(new Session(result.state));
         return new { handle = handles, result.losses, result.numbers };
+    }
+
+    private static object RunCase(JsonObject arguments, Segment segment)
+    {
+        var outcome = Runner.Run(arguments, segment);
+        Open(new Session(outcome.Tensors));
+        return new { handle = handles, texts = outcome.Texts };
     }
 
     private static object Step(JsonObject arguments, Segment segment)

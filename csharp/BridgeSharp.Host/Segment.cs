@@ -18,17 +18,17 @@ internal readonly struct Segment(long address, long length)
         uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, @bool,
     }.ToDictionary(Digest.dtype_name);
 
+    /// <summary>Find a dtype by the name that both languages have for it.</summary>
+    public static ScalarType Dtype(string name) => Dtypes.TryGetValue(name, out var dtype)
+        ? dtype
+        : throw new ArgumentException($"facade: expected a dtype of {string.Join(", ", Dtypes.Keys)}, got {name}");
+
     /// <summary>Copy a tensor out of the segment.</summary>
     /// <param name="place"><c>{"dtype", "shape", "offset"}</c>.</param>
     /// <returns>A fresh tensor on the CPU.</returns>
     public Tensor Read(JsonNode place)
     {
-        var name = (string)place["dtype"]!;
-        if (!Dtypes.TryGetValue(name, out var dtype))
-        {
-            throw new ArgumentException($"facade: expected a dtype of {string.Join(", ", Dtypes.Keys)}, got {name}");
-        }
-
+        var dtype = Dtype((string)place["dtype"]!);
         var tensor = empty([.. place["shape"]!.AsArray().Select(size => (long)size!)], dtype: dtype);
         using var scope = NewDisposeScope();
         var offset = (long)place["offset"]!;

@@ -19,6 +19,7 @@ PYTHON_ONLY = {
     "R13": "the comparison is Python's",
     "R15": "a parity run is Python's; it trains both",
     "R16": "the host is how Python reaches C#",
+    "R31": "the comparison is Python's; the host runs its cases in C#",
 }
 
 

@@ -38,7 +38,8 @@ ONE_LANGUAGE = {
 
 EXPORTS = {
     "bridge.parity.digest": ("BridgeSharp/Parity/Digest.cs", ["digest", "dtype_name"]),
-    "bridge.parity.family": ("BridgeSharp/Parity/Family.cs", ["battery"]),
+    "bridge.parity.family": ("BridgeSharp/Parity/Family.cs", ["battery", "results"]),
+    "bridge.doctor.glibcxx": ("BridgeSharp/Doctor/Glibcxx.cs", ["newest", "older", "library"]),
     "bridge.optim": ("BridgeSharp/Optim/Optimizers.cs", ["create"]),
     "bridge.schedulers": ("BridgeSharp/Optim/Schedulers/Schedulers.cs", ["create"]),
 }

@@ -45,6 +45,10 @@ public static class NativeLibraries
         }
     }
 
+    /// <summary>Finds the file of TorchSharp's own native library.</summary>
+    /// <returns>Its path, or null where no folder has it.</returns>
+    internal static string? Binding() => new NativeSearch(Assembly.Load(TorchSharpName)).Find(FileName(BindingName)) is { } path && File.Exists(path) ? path : null;
+
     [SuppressMessage("Design", "CA1031", Justification = "The first native call throws it again.")]
     private static void Attach(Assembly assembly)
     {

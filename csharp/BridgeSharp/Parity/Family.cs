@@ -34,18 +34,33 @@ public static class Family
     /// <returns>A SHA-256 for each <c>operation.dtype</c>.</returns>
     public static OrderedDictionary<string, string> battery()
     {
+        using var scope = NewDisposeScope();
         var digests = new OrderedDictionary<string, string>();
+        foreach (var (name, result) in results())
+        {
+            digests[name] = Digest.digest([new(name.Split('.')[0], result)]);
+        }
+
+        return digests;
+    }
+
+    /// <summary>Run a battery of small operations on fixed inputs.</summary>
+    /// <remarks>Spec: R12.1.</remarks>
+    /// <returns>A result for each <c>operation.dtype</c>.</returns>
+    public static OrderedDictionary<string, Tensor> results()
+    {
+        var results = new OrderedDictionary<string, Tensor>();
         foreach (var dtype in new[] { float32, float64 })
         {
             using var scope = NewDisposeScope();
             var inputs = Inputs(dtype);
             foreach (var (name, operation) in Operations)
             {
-                digests[$"{name}.{Digest.dtype_name(dtype)}"] = Digest.digest([new(name, operation(inputs))]);
+                results[$"{name}.{Digest.dtype_name(dtype)}"] = operation(inputs).MoveToOuterDisposeScope();
             }
         }
 
-        return digests;
+        return results;
     }
 
     /// <summary>Draw the inputs: odd sizes, so that vector loops have a tail.</summary>
