@@ -71,6 +71,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
     """Import the verbs and the trainer on first use."""
+    if name == "trace":
+        return import_module("bridge.trace")
     if name in __all__:
         return getattr(import_module("bridge.parallel"), name)
     message = f"module 'bridge' has no attribute {name!r}"

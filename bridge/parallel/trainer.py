@@ -16,6 +16,7 @@ from bridge.parallel.evaluation import Batches, mean, measured, predict
 from bridge.parallel.forward import Forward, Loss, Part, Reduction, Whole, backward
 from bridge.parallel.interrupts import held_back
 from bridge.parallel.linear_scaling import LinearScaling, scaled
+from bridge.parallel.observer import Observer, watched
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.replicate import replicate
@@ -100,6 +101,7 @@ class Trainer:
         self.optimizers = _optimizers(optimizer, self.replicas, mode)
         self.schedulers = [scheduler(own) for own in self.optimizers] if scheduler else []
         self.updates = 0
+        self.observer = Observer()
         self._reduction: Reduction = reduction
         self._mode = mode
         self._buffers: Buffers = buffers
@@ -144,7 +146,7 @@ class Trainer:
         """
         if not self._accumulator.batches:
             return False
-        with self._transaction() as transaction:
+        with watched(self.observer), self._transaction() as transaction:
             self._update(transaction)
         return True
 
@@ -234,10 +236,17 @@ class Trainer:
 
     def _train(self, inputs: object, targets: object) -> Whole:
         """Train on one batch, and return its loss with what that is over."""
+        with watched(self.observer):
+            return self._attempt(inputs, targets)
+
+    def _attempt(self, inputs: object, targets: object) -> Whole:
+        """Train on one batch, if need be again."""
         shards = scatter((inputs, targets), self.devices)
+        for index, (shard, wanted) in enumerate(shards):
+            self.observer.inputs(shard, wanted, index)
         whole = self._step(shards)
         # A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return whole or self._train(inputs, targets)
+        return whole or self._attempt(inputs, targets)
 
     def _step(self, shards: Sequence[Any]) -> Whole | None:
         """Train on the shards of one batch, or return None where the model drew unexpectedly."""
@@ -248,7 +257,9 @@ class Trainer:
             self._drew = drew or bool(self._drew)
             if drew and not in_turn and len(shards) > 1:
                 transaction.roll_back()
+                self.observer.undo()
                 return None
+            self.observer.gradients("backward")
             average(self.replicas, reduction="sum", broadcast=False)
             if self._accumulate > 1:
                 self._accumulator.add(1.0 if self._reduction == "sum" else whole[1])
@@ -262,6 +273,8 @@ class Trainer:
             replica.zero_grad(set_to_none=True)
         passes = [Forward(replica, self.loss, self._reduction) for replica in self.replicas]
         parts: list[Part] = parallel_apply(passes, shards, devices=self.devices, states=states)
+        for index, (loss, _) in enumerate(parts):
+            self.observer.loss(loss, index)
         together = len(parts) > 1 and synchronizes(self.model)
         return backward(parts, self._reduction, together=together, states=states)
 
@@ -269,7 +282,11 @@ class Trainer:
         """Clip the gradients, step the optimizers and their schedulers."""
         if self._accumulator.batches:
             self._accumulator.finish(mean=self._reduction != "sum")
+        if len(self.replicas) > 1 or self._accumulate > 1:
+            self.observer.gradients("reduce")
         clip_gradients(self.model.parameters(), *self._clip)
+        if any(self._clip):
+            self.observer.gradients("clip")
         transaction.before_update()
         factor = 1.0 if self._scaling is None else self._scaling.at(self.updates)
         with held_back():
