@@ -24,7 +24,7 @@ class Observer:
     def undo(self) -> None:
         """See a step undone, which is done again."""
 
-    def fail(self, error: BaseException) -> None:
+    def fail(self, failure: BaseException) -> None:
         """See a step fail."""
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.trace.compare import Divergence, Outcome, compare
 from bridge.trace.reader import Trace, TraceError, read
+from bridge.trace.record import Record
 
 if TYPE_CHECKING:
     from bridge.trace.recorder import Recorder
 
-__all__ = ["Divergence", "Outcome", "Recorder", "Trace", "TraceError", "compare", "read"]
+__all__ = ["Divergence", "Outcome", "Record", "Recorder", "Trace", "TraceError", "compare", "read"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything

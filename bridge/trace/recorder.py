@@ -129,10 +129,10 @@ class Recorder(Observer):
         self._calls.take_gradients()
         self._scribe.value("forward", 0, "configuration", "step", "undone", value=True)
 
-    def fail(self, error: BaseException) -> None:
+    def fail(self, failure: BaseException) -> None:
         """Take down an exception that ended the step."""
         self._scribe.write(self._calls.take())
-        self._scribe.value("step", 0, "failure", "exception", value=str(error))
+        self._scribe.value("step", 0, "failure", "exception", value=str(failure))
         self._end_step()
 
     def close(self) -> None:

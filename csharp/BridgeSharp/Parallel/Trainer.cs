@@ -103,6 +103,9 @@ public sealed class Trainer : IDisposable
     /// <summary>How many updates there were.</summary>
     public long updates { get; private set; }
 
+    /// <summary>Who watches the steps.</summary>
+    internal Observer observer { get; set; } = new();
+
     /// <summary>Train on one batch and return its loss.</summary>
     /// <remarks>Spec: R8.1, R8.2, R21.1.</remarks>
     /// <param name="inputs">A tensor <c>(N, *)</c> or a tree; a tuple holds positional arguments.</param>
@@ -125,11 +128,14 @@ public sealed class Trainer : IDisposable
             return false;
         }
 
-        using var scope = NewDisposeScope();
-        using var transaction = Transaction();
-        Update(transaction);
-        transaction.Commit();
-        return true;
+        return Observer.Watched(observer, () =>
+        {
+            using var scope = NewDisposeScope();
+            using var transaction = Transaction();
+            Update(transaction);
+            transaction.Commit();
+            return true;
+        });
     }
 
     /// <summary>Train on every batch, <paramref name="epochs"/> times.</summary>
@@ -218,12 +224,20 @@ public sealed class Trainer : IDisposable
 
     /// <summary>Train on one batch, and return its loss with what that is over.</summary>
     private (double Loss, double Count) Train(object inputs, object targets)
+        => Observer.Watched(observer, () => Attempt(inputs, targets));
+
+    /// <summary>Train on one batch, if need be again.</summary>
+    private (double Loss, double Count) Attempt(object inputs, object targets)
     {
         using var scope = NewDisposeScope();
         var shards = bridge.scatter((inputs, targets), devices);
+        foreach (var (index, (shard, wanted)) in shards.Index())
+        {
+            observer.inputs(shard, wanted, index);
+        }
 
         // A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return Step(shards) ?? Train(inputs, targets);
+        return Step(shards) ?? Attempt(inputs, targets);
     }
 
     /// <summary>Train on the shards of one batch, or return null where the model drew unexpectedly.</summary>
@@ -236,9 +250,11 @@ public sealed class Trainer : IDisposable
         drew = draws || drew == true;
         if (draws && !in_turn && shards.Count > 1)
         {
+            observer.undo();
             return null;
         }
 
+        observer.gradients("backward");
         bridge.average(replicas, reduction: "sum", broadcast: false);
         if (options.accumulate > 1)
         {
@@ -266,6 +282,11 @@ public sealed class Trainer : IDisposable
             shard => Forward.Run(replica, counted, options.reduction, shard.Inputs, shard.Targets)));
         var together = shards.Count > 1 && SyncBatchNorm.synchronizes(model);
         var parts = bridge.Apply([.. passes], shards, devices, null, own, own is not null, together);
+        foreach (var (index, part) in parts.Index())
+        {
+            observer.loss(part.Item1, index);
+        }
+
         return Forward.Backward(parts, options.reduction, together, own);
     }
 
@@ -277,7 +298,17 @@ public sealed class Trainer : IDisposable
             accumulator.Finish(mean: options.reduction != "sum");
         }
 
+        if (replicas.Count > 1 || options.accumulate > 1)
+        {
+            observer.gradients("reduce");
+        }
+
         bridge.clip_gradients(model.parameters().Cast<Parameter>(), options.clip_norm, options.clip_value);
+        if (options.clip_norm is not null || options.clip_value is not null)
+        {
+            observer.gradients("clip");
+        }
+
         transaction.BeforeUpdate();
         var factor = options.scaling?.at(updates) ?? 1;
         var scales = optimizers.Select(own => LinearScaling.Scaled(own, factor)).ToList();
