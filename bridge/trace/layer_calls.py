@@ -11,7 +11,7 @@ from torch import nn
 
 from bridge.parallel.leaves import tensors
 from bridge.trace.call_site import call_site
-from bridge.trace.observe import Entry, Keeper
+from bridge.trace.keeper import Entry, Keeper
 from bridge.trace.record import Record
 
 

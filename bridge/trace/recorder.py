@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 from bridge.parallel.observer import Observer
 from bridge.parallel.trainer import Trainer
 from bridge.trace.layer_calls import LayerCalls
-from bridge.trace.observe import Keeper
+from bridge.trace.keeper import Keeper
 from bridge.trace.scribe import Scribe
 from bridge.trace.writer import Writer
 

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 from bridge.parallel.leaves import tensors
 from bridge.trace import training_state
 from bridge.trace.call_site import call_site
-from bridge.trace.observe import Entry, Keeper
+from bridge.trace.keeper import Entry, Keeper
 from bridge.trace.record import Record
 from bridge.trace.writer import Writer
 

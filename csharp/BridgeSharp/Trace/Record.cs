@@ -6,7 +6,7 @@ namespace BridgeSharp.Trace;
 /// <summary>What a record says of a tensor: dtype, shape, digest of its bytes, and summary.</summary>
 /// <param name="dtype">PyTorch's name of the dtype.</param>
 /// <param name="shape">The sizes.</param>
-/// <param name="digest">The first 128 bits of the SHA-256 of its bytes, in hexadecimal digits.</param>
+/// <param name="digest">XXH128 of its bytes, in hexadecimal digits.</param>
 /// <param name="summary">What is kept of its values.</param>
 /// <param name="file">Where the whole tensor is, below the folder of the trace, if it was asked for.</param>
 internal sealed record Contents(string dtype, long[] shape, string digest, Summary summary, string? file = null);

@@ -1,5 +1,5 @@
 using System.IO.Enumeration;
-using System.Security.Cryptography;
+using System.IO.Hashing;
 using BridgeSharp.Parity;
 using TorchSharp;
 using static TorchSharp.torch;
@@ -42,7 +42,7 @@ internal sealed class Keeper(string? full, IReadOnlyCollection<int>? full_steps)
         var own = (plain.is_sparse ? plain.to_dense() : plain).cpu().resolve_conj().resolve_neg().contiguous();
         var bytes = own.numel() == 0 ? default : own.bytes;
         content = whole ? bytes.ToArray() : null;
-        var digest = Convert.ToHexStringLower(SHA256.HashData(bytes).AsSpan(0, 16));
-        return new Contents(Digest.dtype_name(own.dtype), own.shape, digest, Summary.summarize(new Numbers(bytes, own.dtype)));
+        var (digest, summary) = (Convert.ToHexStringLower(XxHash128.Hash(bytes)), Summary.summarize(new Numbers(bytes, own.dtype)));
+        return new Contents(Digest.dtype_name(own.dtype), own.shape, digest, summary);
     }
 }

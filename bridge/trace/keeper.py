@@ -1,6 +1,5 @@
 """Takes down a tensor without touching it."""
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -12,6 +11,7 @@ import torch
 from bridge.parity.digest import dtype_name, raw_bytes
 from bridge.trace.record import Contents, Record
 from bridge.trace.summary import summarize
+from bridge.trace.xxh import xxh128
 
 
 Entry = tuple[Record, bytes | None]
@@ -60,9 +60,8 @@ def observe(tensor: torch.Tensor) -> tuple[Contents, memoryview]:
         dense = plain if plain.layout == torch.strided else plain.to_dense()
         own = dense.cpu().resolve_conj().resolve_neg().contiguous()
         content = raw_bytes(own)
-        digest = hashlib.sha256(content).hexdigest()[:32]
-        shape = tuple(own.shape)
-        return Contents(dtype_name(own.dtype), shape, digest, summarize(_numbers(own))), content
+        shape, summary = tuple(own.shape), summarize(_numbers(own))
+        return Contents(dtype_name(own.dtype), shape, xxh128(content), summary), content
 
 
 def _numbers(tensor: torch.Tensor) -> npt.NDArray[np.generic]:
