@@ -14,6 +14,7 @@ ROWS = 32
 the columns of a matrix, whose strides are mostly powers of two, fall into all buckets."""
 
 _CHUNK_WORDS = 2048
+_TURNS = 2112
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))
 
@@ -42,6 +43,19 @@ def row_signs() -> Numbers:
 def column_signs(chunk: int) -> Numbers:
     """Return the signs ``(WIDTH,)`` of the columns of a chunk."""
     return _signs((chunk + 1) * _CHUNK_WORDS, WIDTH)
+
+
+@lru_cache(maxsize=1)
+def places() -> npt.NDArray[np.intp]:
+    """Return the places ``(127, BUCKETS)`` of columns, one row for each 31 of them, by bucket.
+
+    Columns 0 to 30 belong to buckets 0 to 30. Each further 31 are rotated by a random number, so
+    that what comes every 31 values, or a multiple of it, falls into all buckets too.
+    """
+    turns = (words(_TURNS, WIDTH // BUCKETS) % np.uint64(BUCKETS)).astype(np.intp)
+    turns[0] = 0
+    rows = np.arange(WIDTH // BUCKETS)[:, None] * BUCKETS
+    return rows + (np.arange(BUCKETS) - turns[:, None]) % BUCKETS
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bridge.trace.signs import BUCKETS, ROWS, WIDTH, Numbers, column_signs, row_signs
+from bridge.trace.signs import BUCKETS, ROWS, WIDTH, Numbers, column_signs, places, row_signs
 
 CHUNK = ROWS * WIDTH
 
@@ -43,41 +43,49 @@ def summarize(values: npt.NDArray[np.generic]) -> Summary:
     if not values.size:
         return Summary(0.0, 0.0, 0.0, 0, 0, (0.0,) * BUCKETS)
     with np.errstate(all="ignore"):
-        minimum, maximum = float(values.min()) + 0.0, float(values.max()) + 0.0
-        if not (math.isfinite(minimum) and math.isfinite(maximum)):
-            return _not_finite(values, minimum, maximum)
-        sums, squares = _columns(values)
+        sums, squares, low, high = _columns(values)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return _not_finite(values)
         norm = math.sqrt(_fold(_padded(_buckets(squares), 32))[()])
     projections = tuple(_buckets(sums).tolist()) if math.isfinite(norm) else None
-    return Summary(norm, minimum, maximum, 0, 0, projections)
+    return Summary(norm, low + 0.0, high + 0.0, 0, 0, projections)
 
 
-def _not_finite(values: npt.NDArray[np.generic], minimum: float, maximum: float) -> Summary:
+def _not_finite(values: npt.NDArray[np.generic]) -> Summary:
     """Count what is not finite; there is nothing else to say."""
     nan, infinite = (int(np.count_nonzero(test(values))) for test in (np.isnan, np.isinf))
-    return Summary(math.nan if nan else math.inf, minimum, maximum, nan, infinite, None)
+    norm = math.nan if nan else math.inf
+    return Summary(norm, float(values.min()), float(values.max()), nan, infinite, None)
 
 
-def _columns(values: npt.NDArray[np.generic]) -> tuple[Numbers, Numbers]:
-    """Add up the columns of all chunks: the values with their signs, and their squares."""
-    sums, squares = np.zeros(WIDTH), np.zeros(WIDTH)
+def _columns(values: npt.NDArray[np.generic]) -> tuple[Numbers, Numbers, float, float]:
+    """Add up the columns of all chunks, the values with their signs and their squares.
+
+    Returns:
+        Both sums ``(WIDTH,)``, and the smallest and the largest value.
+    """
+    sums, squares, low, high = np.zeros(WIDTH), np.zeros(WIDTH), math.inf, -math.inf
     count = min(ROWS, 1 << (-(-values.size // WIDTH) - 1).bit_length())
     rows, powers = np.empty((count, WIDTH)), np.empty((count, WIDTH))
     for chunk, start in enumerate(range(0, values.size, CHUNK)):
         part = values[start : start + CHUNK]
         rows.reshape(-1)[: part.size] = part
         rows.reshape(-1)[part.size :] = 0.0
+        ends = float(part.min()), float(part.max())
+        if not all(map(math.isfinite, ends)):
+            return sums, squares, *ends
+        low, high = min(low, ends[0]), max(high, ends[1])
         np.multiply(rows, rows, out=powers)
         squares += _fold(powers)
         folded = _fold(rows, row_signs())
         folded *= column_signs(chunk)
         sums += folded
-    return sums, squares
+    return sums, squares, low, high
 
 
 def _buckets(columns: Numbers) -> Numbers:
-    """Add up the columns of each bucket, ``(BUCKETS,)``: column c belongs to bucket c mod 31."""
-    return _fold(_padded(columns.reshape(-1, BUCKETS), 128))
+    """Add up the columns of each bucket, ``(BUCKETS,)``."""
+    return _fold(_padded(columns[places()], 128))
 
 
 def _padded(rows: Numbers, count: int) -> Numbers:

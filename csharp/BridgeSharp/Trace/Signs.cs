@@ -18,8 +18,10 @@ internal static class Signs
     public const int Rows = 32;
 
     private const int ChunkWords = 2048;
+    private const int Turns = 2112;
     private const int Kept = 256;
     private static readonly Lazy<double[]> OfRows = new(() => Make(0, Rows * Width));
+    private static readonly Lazy<int[]> OfPlaces = new(MakePlaces);
     private static readonly ConcurrentDictionary<int, double[]> OfColumns = new();
 
     /// <summary>Return a word of the stream of SplitMix64 with seed 0.</summary>
@@ -41,6 +43,26 @@ internal static class Signs
     {
         var first = (chunk + 1) * ChunkWords;
         return chunk < Kept ? OfColumns.GetOrAdd(chunk, _ => Make(first, Width)) : Make(first, Width);
+    }
+
+    /// <summary>Return the places <c>(127, Buckets)</c> of columns, one row for each 31 of them, by bucket.</summary>
+    /// <remarks>
+    /// Columns 0 to 30 belong to buckets 0 to 30. Each further 31 are rotated by a random number, so that what comes every
+    /// 31 values, or a multiple of it, falls into all buckets too.
+    /// </remarks>
+    public static ReadOnlySpan<int> Places() => OfPlaces.Value;
+
+    private static int[] MakePlaces()
+    {
+        var places = new int[Width];
+        for (var i = 0; i < Width; i++)
+        {
+            var (row, bucket) = Math.DivRem(i, Buckets);
+            var turn = row == 0 ? 0 : (int)(Word(Turns + row) % Buckets);
+            places[i] = (row * Buckets) + ((bucket - turn + Buckets) % Buckets);
+        }
+
+        return places;
     }
 
     /// <summary>Turn the bits of words, lowest first, into signs: 0 is 1, 1 is -1.</summary>

@@ -76,8 +76,17 @@ internal sealed record Summary(double norm, double minimum, double maximum, long
         return new Summary(nan > 0 ? double.NaN : double.PositiveInfinity, minimum, maximum, nan, infinite, null);
     }
 
-    /// <summary>Add up the columns of each bucket: column c belongs to bucket c mod 31.</summary>
-    private static double[] Bucketed(double[] columns) => Fold(Padded(columns, 128 * Signs.Buckets), Signs.Buckets).ToArray();
+    /// <summary>Add up the columns of each bucket.</summary>
+    private static double[] Bucketed(double[] columns)
+    {
+        var rows = new double[128 * Signs.Buckets];
+        foreach (var (index, place) in Signs.Places().ToArray().Index())
+        {
+            rows[index] = columns[place];
+        }
+
+        return Fold(rows, Signs.Buckets).ToArray();
+    }
 
     /// <summary>Copy numbers and add zeros.</summary>
     private static double[] Padded(double[] numbers, int count) => [.. numbers, .. new double[count - numbers.Length]];

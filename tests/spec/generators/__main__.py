@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tests.spec.generators import data, draws, loader, optimizers, recipes, trainer, training
+from tests.spec.generators import data, draws, loader, optimizers, recipes, trace, trainer, training
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 
@@ -48,6 +48,7 @@ def main() -> int:
     write("loader", loader.loaders())
     write("family", data.family())
     write("recipe", recipes.recipes())
+    write("trace", trace.traces())
     return 0
 
 
