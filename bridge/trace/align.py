@@ -10,6 +10,7 @@ from bridge.trace.record import Key, Record
 
 Layer = tuple[int, str, int, str]
 Pair = tuple[Record | None, Record | None]
+_NONE: Key = (0, "", 0, "", "", 0, "")
 
 
 def align(a: Iterable[Record], b: Iterable[Record], names: Mapping[str, str]) -> list[Pair]:
@@ -49,21 +50,22 @@ def observed(pairs: Iterable[Pair], names: Mapping[str, str]) -> tuple[list[Pair
     Returns:
         The pairs that can be compared, and in words what cannot.
     """
-    pairs = list(pairs)
-    unseen = [
-        {_layer(record.key): record for record in side if record is not None and record.unobserved}
-        for side in zip(*pairs, strict=True)
-    ]
+    keyed = [(_key(pair, names), pair) for pair in pairs]
+    unseen = {_layer(key): side for key, pair in keyed for side in pair if side and side.unobserved}
     known, blind = [], {}
-    for one, other in pairs:
-        key = renamed(one, names) if one is not None else other.key if other is not None else None
-        own = _layer(one.key) if one is not None else None
-        found = unseen[0].get(own) or (unseen[1].get(_layer(key)) if key is not None else None)
+    for key, pair in keyed:
+        found = unseen.get(_layer(key))
         if found is None:
-            known.append((one, other))
+            known.append(pair)
         else:
-            blind[found.key] = f"{where(found)}: {found.unobserved}"
+            blind[_layer(key)] = f"{where(found)}: {found.unobserved}"
     return known, list(blind.values())
+
+
+def _key(pair: Pair, names: Mapping[str, str]) -> Key:
+    """Return the key of a pair, by the names of the second trace."""
+    one, other = pair
+    return renamed(one, names) if one is not None else other.key if other is not None else _NONE
 
 
 def _layer(key: Key) -> Layer:

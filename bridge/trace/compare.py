@@ -75,7 +75,11 @@ def _verdict(a: Trace, b: Trace, found: list[Divergence], same: int) -> tuple[Ve
 def _note(one: Record | None, other: Record | None) -> list[str]:
     """Say how configuration differs."""
     record = one or other
-    if record is None or record.kind != "configuration" or (one and other and one.value == other.value):
+    if (
+        record is None
+        or record.kind != "configuration"
+        or (one and other and one.value == other.value)
+    ):
         return []
     sides = [f"{side.value!r}" if side else "nothing" for side in (one, other)]
     return [f"{where(record)}: {sides[0]} in the reference, {sides[1]} in the port"]

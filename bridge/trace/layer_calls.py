@@ -133,4 +133,3 @@ class LayerCalls:
             self._backward[output.replica].append(self._keeper.entry(record, gradient))
 
         return hook
-

@@ -126,8 +126,6 @@ def _places(record: Record) -> Iterator[str]:
         yield f"call {record.call}"
 
 
-
-
 def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
     """Write numbers that JSON does not have as text."""
     return {

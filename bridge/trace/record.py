@@ -133,9 +133,7 @@ def _to_tensor(line: Mapping[str, Any]) -> Contents:
         line["inf"],
         struct.unpack(f"<{len(packed) // 8}d", packed) if packed else None,
     )
-    return Contents(
-        line["dtype"], tuple(line["shape"]), line["digest"], summary, line.get("file")
-    )
+    return Contents(line["dtype"], tuple(line["shape"]), line["digest"], summary, line.get("file"))
 
 
 def _text(value: Any) -> Any:  # noqa: ANN401 - what JSON has

@@ -61,5 +61,3 @@ def _table(outcome: Outcome) -> Table:
     if len(outcome.divergences) > SHOWN:
         table.caption = f"{len(outcome.divergences) - SHOWN:,} more; * marks root causes"
     return table
-
-

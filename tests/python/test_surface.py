@@ -39,6 +39,7 @@ ONE_LANGUAGE = {
 EXPORTS = {
     "bridge.parity.digest": ("BridgeSharp/Parity/Digest.cs", ["digest", "dtype_name"]),
     "bridge.parity.family": ("BridgeSharp/Parity/Family.cs", ["battery"]),
+    "bridge.trace.recorder": ("BridgeSharp/Trace/Recorder.cs", ["Recorder"]),
     "bridge.optim": ("BridgeSharp/Optim/Optimizers.cs", ["create"]),
 }
 """What modules outside of these packages share with C#."""
@@ -79,7 +80,8 @@ def python_members() -> Iterator[tuple[Path, Member]]:
                 yield file, member
     for module, (path, names) in EXPORTS.items():
         for name in names:
-            yield CSHARP / path, of_function(name, getattr(import_module(module), name))
+            for member in described(name, getattr(import_module(module), name)):
+                yield CSHARP / path, member
 
 
 def described(name: str, value: Any) -> Iterator[Member]:  # noqa: ANN401 - a class or a function

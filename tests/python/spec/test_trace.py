@@ -146,10 +146,14 @@ def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"^trace: expected a folder with trace.jsonl, got "):
         read(tmp_path)
     (tmp_path / "trace.jsonl").write_text('{"format":"bridge trace","version":2}\n')
-    with pytest.raises(TraceError, match=r"^trace: expected bridge trace 1 in .*, got bridge trace 2$"):
+    with pytest.raises(
+        TraceError, match=r"^trace: expected bridge trace 1 in .*, got bridge trace 2$"
+    ):
         read(tmp_path)
     (tmp_path / "trace.jsonl").write_text('{"format":"bridge trace","version":1}\n{"step":1}\n')
-    with pytest.raises(TraceError, match=r"^trace: expected records in .*, got one without 'phase'$"):
+    with pytest.raises(
+        TraceError, match=r"^trace: expected records in .*, got one without 'phase'$"
+    ):
         read(tmp_path)
 
 

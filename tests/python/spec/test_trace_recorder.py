@@ -102,7 +102,9 @@ def test_layers_are_observed_in_order(tmp_path: Path) -> None:
     train(tmp_path)
     trace = read(tmp_path)
     assert [record.order for record in trace.records] == list(range(len(trace.records)))
-    seen = [(r.kind, r.name, r.call) for r in of(trace, step=1, phase="forward") if not r.unobserved]
+    seen = [
+        (r.kind, r.name, r.call) for r in of(trace, step=1, phase="forward") if not r.unobserved
+    ]
     chain = [("layer", 0), ("act", 0), ("layer", 1), ("drop", 0), ("norm", 0)]
     inner = [(kind, *place) for place in chain for kind in ("input", "activation")]
     assert seen == [("input", "", 0), *inner, ("activation", "", 0)]
@@ -146,7 +148,9 @@ def test_state_is_taken_down(tmp_path: Path) -> None:
     assert [name for kind, name, _ in last if kind == "buffer"] == [
         "norm.running_mean", "norm.running_var", "norm.num_batches_tracked",
     ]  # fmt: skip
-    states = [part for kind, name, part in last if (kind, name) == ("optimizer state", "layer.bias")]
+    states = [
+        part for kind, name, part in last if (kind, name) == ("optimizer state", "layer.bias")
+    ]
     assert states == ["exp_avg", "exp_avg_sq", "step"]
     assert last["optimizer state", "layer.bias", "step"].value == 3
     assert last["learning rate", "optimizer0", "group0"].value == 0.05
@@ -255,7 +259,9 @@ def test_all_phases_of_a_trainer(tmp_path: Path) -> None:
     ]  # fmt: skip
     shapes = [r.tensor and r.tensor.shape for r in of(trace, step=1, name="inputs")]
     assert shapes == [(3, 3), (2, 3)]
-    after = [of(trace, step=1, phase=p, name="0.weight", kind="parameter") for p in ("step", "resync")]
+    after = [
+        of(trace, step=1, phase=p, name="0.weight", kind="parameter") for p in ("step", "resync")
+    ]
     assert after[0][0].tensor == after[1][0].tensor
 
 
