@@ -8,7 +8,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from bridge.trace.compare import Divergence, Outcome, compare
+from bridge.trace.compare import compare
+from bridge.trace.outcome import Divergence, Outcome
 from bridge.trace.reader import Trace, TraceError, read
 from bridge.trace.record import Record
 

@@ -2,9 +2,12 @@
 
 import sys
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _OURS = tuple(
     str(folder) + "/"

@@ -13,7 +13,6 @@ from bridge.trace.record import Contents, Record
 from bridge.trace.summary import summarize
 from bridge.trace.xxh import xxh128
 
-
 Entry = tuple[Record, bytes | None]
 """A record, and the bytes of its tensor where the whole of it is kept."""
 

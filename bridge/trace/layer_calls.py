@@ -68,7 +68,7 @@ class LayerCalls:
         for record, tensor in self._records(layer, "activation", outputs):
             self._forward[record.replica].append(self._keeper.entry(record, tensor))
             if self._gradients and tensor.requires_grad:
-                tensor.register_hook(self._gradient(record))
+                tensor.register_hook(self._gradient(record))  # type: ignore[no-untyped-call]
         self._counts[id(layer)] += 1
 
     def take(self) -> list[Entry]:

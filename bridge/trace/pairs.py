@@ -74,14 +74,18 @@ class Pairs:
         if a.digest == b.digest:
             return None
         x, y = self.a.values(one), self.b.values(other)
+        distance: Distance | None
         if x is not None and y is not None:
             same, distance = same_float32(x, y), measure(a, b, x, y)
         else:
             same, distance = within_float32(a, b), estimate(a, b)
         if self.rule == "float32" and same:
             return None
-        known = self.envelope is not None and distance is not None
-        noise = known and self.envelope.holds(one, distance)
+        noise = (
+            self.envelope is not None
+            and distance is not None
+            and self.envelope.holds(one, distance)
+        )
         return Divergence("value", one, other, distance, noise=noise)
 
 

@@ -13,8 +13,8 @@ from torch.optim import Optimizer
 
 from bridge.parallel.observer import Observer
 from bridge.parallel.trainer import Trainer
-from bridge.trace.layer_calls import LayerCalls
 from bridge.trace.keeper import Keeper
+from bridge.trace.layer_calls import LayerCalls
 from bridge.trace.scribe import Scribe
 from bridge.trace.writer import Writer
 

@@ -56,8 +56,10 @@ class Scribe:
         if index < len(self._optimizers):
             state = training_state.optimizer_state(self._optimizers[index], replica)
             for name, part, value in state:
-                write = self.tensor if isinstance(value, torch.Tensor) else self.value
-                write(phase, index, "optimizer state", name, part, value)
+                if isinstance(value, torch.Tensor):
+                    self.tensor(phase, index, "optimizer state", name, part, value)
+                else:
+                    self.value(phase, index, "optimizer state", name, part, value)
         if index == 0:
             for name, part, rate in training_state.learning_rates(self._optimizers):
                 self.value(phase, 0, "learning rate", name, part, rate)

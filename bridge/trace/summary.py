@@ -53,7 +53,7 @@ def summarize(values: npt.NDArray[np.generic]) -> Summary:
 
 def _not_finite(values: npt.NDArray[np.generic]) -> Summary:
     """Count what is not finite; there is nothing else to say."""
-    nan, infinite = (int(np.count_nonzero(test(values))) for test in (np.isnan, np.isinf))
+    nan, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
     norm = math.nan if nan else math.inf
     return Summary(norm, float(values.min()), float(values.max()), nan, infinite, None)
 
@@ -107,4 +107,5 @@ def _fold(rows: Numbers, signs: Numbers | None = None) -> Numbers:
         if signs is not None:
             upper *= signs[half : 2 * half]
         rows[:half] += upper
-    return rows[0]
+    folded: Numbers = rows[0]
+    return folded

@@ -1,4 +1,4 @@
-"""The hash XXH128, from the package xxhash or else the library libxxhash, which Debian always has."""
+"""The hash XXH128, of the package xxhash or the library libxxhash, which Debian always has."""
 
 import ctypes
 import ctypes.util

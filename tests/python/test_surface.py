@@ -54,6 +54,7 @@ DIFFERENT = {
     "forward(kwargs)": "TorchSharp's modules have arguments of given types",
     "forward(inputs)": "TorchSharp's modules have arguments of given types",
     "Failure": "Python raises, C# throws",
+    "close": "C# disposes a recorder",
     "create(options)": "C# has no keyword arguments: they come in a dictionary",
     "create(reference)": "Python has the formula of the torch that runs",
     "forward(input)": "TorchSharp's name",

@@ -20,7 +20,7 @@ internal static class Vectors
     /// <summary>Dtypes by their names in both languages.</summary>
     public static readonly Dictionary<string, ScalarType> Dtypes = new ScalarType[]
     {
-        uint8, int8, int32, int64, float16, bfloat16, float32, float64, @bool,
+        uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, @bool,
     }.ToDictionary(Digest.dtype_name);
 
     /// <summary>List the names of a file's cases.</summary>

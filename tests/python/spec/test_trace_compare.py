@@ -17,19 +17,21 @@ from bridge.trace.distance import Distance, estimate, measure, same_float32, wit
 from bridge.trace.keeper import Keeper, observe
 from bridge.trace.writer import Writer
 
-Change = Callable[[list[tuple[Record, torch.Tensor]]], Iterable[tuple[Record, torch.Tensor | None]]]
+Rows = list[tuple[Record, torch.Tensor]]
+Change = Callable[[Rows], Iterable[tuple[Record, torch.Tensor | None]]]
 STEPS = 2
 
 
-def history() -> list[tuple[Record, torch.Tensor]]:
+def history() -> Rows:
     """Make the records of two steps of a small training, in the order of execution."""
     generator = torch.Generator().manual_seed(0)
     rows = [("init", "parameter", "fc.weight")]
     records = [Record(0, "init", 0, "parameter", "fc.weight")]
     for step in range(STEPS):
         rows = [
-            ("scatter", "input", "inputs"), ("forward", "input", "fc"), ("forward", "activation", "fc"),
-            ("forward", "input", "head"), ("forward", "activation", "head"), ("loss", "loss", "loss"),
+            ("scatter", "input", "inputs"), ("forward", "input", "fc"),
+            ("forward", "activation", "fc"), ("forward", "input", "head"),
+            ("forward", "activation", "head"), ("loss", "loss", "loss"),
             ("backward", "gradient", "fc.weight"), ("step", "parameter", "fc.weight"),
         ]  # fmt: skip
         records += [Record(step, phase, 0, kind, name) for phase, kind, name in rows]
@@ -149,7 +151,7 @@ def test_a_tensor_that_is_another_diverges(
 def test_nan_on_both_sides_diverges(tmp_path: Path) -> None:
     """Values that are not finite are never identical, even with the same bits. Spec: R30.9."""
 
-    def broken(rows: list[tuple[Record, torch.Tensor]]) -> list[tuple[Record, torch.Tensor]]:
+    def broken(rows: Rows) -> Rows:
         return [*rows[:5], (rows[5][0], rows[5][1] * math.nan), *rows[6:]]
 
     outcome = compare(write(tmp_path / "a", broken), write(tmp_path / "b", broken))
@@ -174,12 +176,13 @@ def test_configuration_is_noted(tmp_path: Path) -> None:
     outcome = compare(a, b)
     assert outcome.verdict == "identical"
     assert outcome.notes == [
-        "before step 0, replica 0, configuration fc type: 'Linear' in the reference, 'Dense' in the port"
+        "before step 0, replica 0, configuration fc type: "
+        "'Linear' in the reference, 'Dense' in the port"
     ]
 
 
 def test_what_was_not_observed_is_listed(tmp_path: Path) -> None:
-    """A layer that one side did not see stands for its inputs and outputs, and is listed. Spec: R30.9."""
+    """A layer that one side did not see is listed with its inputs and outputs. Spec: R30.9."""
     blind = Record(0, "forward", 0, "activation", "head", unobserved="it was run by forward")
     a = write(tmp_path / "a")
     b = write(tmp_path / "b", lambda rows: rows[:4] + rows[6:], extra=[blind])
@@ -191,7 +194,7 @@ def test_what_was_not_observed_is_listed(tmp_path: Path) -> None:
 
 
 def test_names_are_mapped(tmp_path: Path) -> None:
-    """A layer that the port calls otherwise is found by a mapping, with its parameters. Spec: R30.9."""
+    """A layer with another name is found by a mapping, with its parameters. Spec: R30.9."""
     a = write(tmp_path / "a")
     b = write(
         tmp_path / "b",
@@ -260,7 +263,7 @@ DIFFERENCES: dict[str, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] 
 @pytest.mark.parametrize("shape", [(3, 5), (64, 128), (700, 512), (100, 310)])
 @pytest.mark.parametrize("difference", DIFFERENCES)
 def test_estimates_hold(difference: str, shape: tuple[int, int]) -> None:
-    """The norm of real differences is within twice the interval of 95 %, up to 31 values exact. Spec: R30.7."""
+    """Real differences are within twice the interval, up to 31 values exact. Spec: R30.7."""
     generator = torch.Generator().manual_seed(11)
     x = torch.randn(shape, generator=generator, dtype=torch.float64)
     y = DIFFERENCES[difference](x, generator)
@@ -268,7 +271,7 @@ def test_estimates_hold(difference: str, shape: tuple[int, int]) -> None:
     truth = measure(a, b, x.numpy(), y.numpy())
     guess = estimate(a, b)
     assert guess is not None
-    assert math.isclose(truth.norm, float((x - y).norm()), rel_tol=1e-9)
+    assert math.isclose(truth.norm, float(torch.linalg.vector_norm(x - y)), rel_tol=1e-9)
     if x.numel() <= 31:
         assert guess.exact
         assert math.isclose(guess.norm, truth.norm, rel_tol=1e-9)
@@ -285,7 +288,7 @@ def test_the_interval_has_its_share() -> None:
     a, inside = observe(x)[0], 0
     for _ in range(400):
         y = x + torch.randn(2000, generator=generator, dtype=torch.float64)
-        guess, truth = estimate(a, observe(y)[0]), float((x - y).norm())
+        guess, truth = estimate(a, observe(y)[0]), float(torch.linalg.vector_norm(x - y))
         assert guess is not None
         inside += guess.low <= truth <= guess.high
     assert 0.91 < inside / 400 < 0.99
@@ -311,7 +314,7 @@ def test_rule_float32_is_decided_from_projections(size: int) -> None:
 def test_whole_tensors_decide_where_both_have_them(tmp_path: Path) -> None:
     """One value a little off passes by projections, and not by whole tensors. Spec: R30.7."""
 
-    def off(rows: list[tuple[Record, torch.Tensor]]) -> list[tuple[Record, torch.Tensor]]:
+    def off(rows: Rows) -> Rows:
         tensor = rows[5][1].clone()
         tensor[3] += 2 * float(np.spacing(np.float32(tensor[3]))) / 64
         return [*rows[:5], (rows[5][0], tensor), *rows[6:]]
@@ -327,7 +330,7 @@ def test_whole_tensors_decide_where_both_have_them(tmp_path: Path) -> None:
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    """``bridge diff`` prints within 80 columns, writes JSON, and ends with the exit code. Spec: R30.9."""
+    """``bridge diff`` keeps to 80 columns, writes JSON, and has exit codes. Spec: R30.9."""
     a, b = str(write(tmp_path / "a")), str(write(tmp_path / "b", shifted(4)))
     runner = CliRunner()
     assert runner.invoke(app, ["diff", a, a]).exit_code == 0

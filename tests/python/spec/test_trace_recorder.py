@@ -37,7 +37,7 @@ class Twice(nn.Module):
 
 
 def train(path: Path | None, **options: Any) -> tuple[nn.Module, list[torch.Tensor]]:  # noqa: ANN401
-    """Train in a loop of its own, recorded if there is a path; return the model and all there is."""
+    """Train, recorded if there is a path; return the model and all there is."""
     torch.manual_seed(7)
     model = Twice()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
@@ -71,7 +71,7 @@ def of(trace: Trace, **wanted: object) -> list[Record]:
 
 @pytest.mark.parametrize("options", [{}, {"activation_gradients": True, "full": "*", "every": 2}])
 def test_observation_changes_nothing(tmp_path: Path, options: dict[str, Any]) -> None:
-    """A recorded run has the bits of one that is not: state, gradients, random stream. Spec: R30.6."""
+    """State, gradients and random stream have the same bits in a recorded run. Spec: R30.6."""
     _, plain = train(None)
     _, recorded = train(tmp_path, **options)
     assert_same(recorded, plain)
@@ -98,7 +98,7 @@ def test_nothing_stays_behind(tmp_path: Path) -> None:
 
 
 def test_layers_are_observed_in_order(tmp_path: Path) -> None:
-    """Inputs and outputs come in the order of execution, and calls are numbered. Spec: R30.1, R30.4."""
+    """They come in the order of execution, with their calls numbered. Spec: R30.1, R30.4."""
     train(tmp_path)
     trace = read(tmp_path)
     assert [record.order for record in trace.records] == list(range(len(trace.records)))
@@ -118,7 +118,8 @@ def test_places_are_lines_of_the_caller(tmp_path: Path) -> None:
     trace = read(tmp_path)
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     for wanted, code in (
-        ({"name": "layer"}, "self.norm(self.drop("), ({"name": "", "phase": "forward"}, "model(inputs)"),
+        ({"name": "layer"}, "self.norm(self.drop("),
+        ({"name": "", "phase": "forward"}, "model(inputs)"),
         ({"kind": "loss"}, "trace.loss(loss)"), ({"name": "targets"}, "trace.inputs("),
     ):  # fmt: skip
         record = next(r for r in of(trace, step=1, **wanted) if r.phase != "backward")
@@ -139,7 +140,7 @@ def test_what_is_not_observed_is_said(tmp_path: Path) -> None:
 
 
 def test_state_is_taken_down(tmp_path: Path) -> None:
-    """Parameters, buffers, optimizer state, learning rates, random state, configuration. Spec: R30.1."""
+    """Parameters, buffers, optimizer, learning rates, random state, configuration. Spec: R30.1."""
     model, _ = train(tmp_path)
     trace = read(tmp_path)
     last = {(r.kind, r.name, r.part): r for r in of(trace, step=2, phase="step")}
@@ -175,7 +176,7 @@ def test_gradients_of_outputs_are_taken_down_where_asked_for(tmp_path: Path) -> 
 
 
 def test_every_so_many_steps(tmp_path: Path) -> None:
-    """With every = 2, steps 0 and 2 are recorded, with the bits that they have in every trace. Spec: R30.4."""
+    """With every = 2, steps 0 and 2 are recorded, as they are in every trace. Spec: R30.4."""
     train(tmp_path / "some", every=2)
     train(tmp_path / "all")
     some, all_ = read(tmp_path / "some"), read(tmp_path / "all")
@@ -202,8 +203,9 @@ def test_validation_between_steps_is_not_recorded(tmp_path: Path) -> None:
 def test_an_exception_of_the_loop_is_taken_down(tmp_path: Path) -> None:
     """A loop that fails leaves what it did of the step, and the message. Spec: R30.5."""
     model = Twice()
-    with pytest.raises(RuntimeError), bridge.trace(tmp_path, model) as trace:
-        trace.inputs(torch.ones(2, 3))
+    trace = bridge.trace(tmp_path, model)
+    trace.inputs(torch.ones(2, 3))
+    with pytest.raises(RuntimeError), trace:
         model(torch.ones(2, 4))
     records = read(tmp_path).records
     assert records[-1].kind == "failure"
@@ -237,7 +239,7 @@ def run(own: bridge.Trainer) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("options", [{}, {"accumulate": 2, "clip_norm": 0.1}, {"replicas": 1}])
 def test_a_trainer_is_observed_without_a_change(tmp_path: Path, options: dict[str, Any]) -> None:
-    """A recorded trainer leaves the same bits, and two recordings are identical. Spec: R30.5, R30.6."""
+    """A recorded trainer leaves the same bits; two recordings are identical. Spec: R30.5, R30.6."""
     plain = run(trainer(**options))
     for name in ("a", "b"):
         own = trainer(**options)
@@ -277,7 +279,7 @@ def test_a_step_of_a_trainer_that_fails_is_taken_down(tmp_path: Path) -> None:
 
 
 def test_a_copy_of_a_recorded_model_is_not_recorded(tmp_path: Path) -> None:
-    """Replicas of a model that is being recorded train, and only the model is observed. Spec: R30.4."""
+    """Of a recorded model and its replicas only the model is observed. Spec: R30.4."""
     model = nn.Sequential(nn.Linear(3, 3))
     with bridge.trace(tmp_path, model) as trace:
         first, second = bridge.replicate(model, ["cpu", "cpu"])
