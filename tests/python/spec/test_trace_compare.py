@@ -25,7 +25,6 @@ STEPS = 2
 def history() -> Rows:
     """Make the records of two steps of a small training, in the order of execution."""
     generator = torch.Generator().manual_seed(0)
-    rows = [("init", "parameter", "fc.weight")]
     records = [Record(0, "init", 0, "parameter", "fc.weight")]
     for step in range(STEPS):
         rows = [
@@ -176,8 +175,10 @@ def test_configuration_is_noted(tmp_path: Path) -> None:
     outcome = compare(a, b)
     assert outcome.verdict == "identical"
     assert outcome.notes == [
-        "before step 0, replica 0, configuration fc type: "
-        "'Linear' in the reference, 'Dense' in the port"
+        (
+            "before step 0, replica 0, configuration fc type: "
+            "'Linear' in the reference, 'Dense' in the port"
+        )
     ]
 
 
@@ -296,7 +297,7 @@ def test_the_interval_has_its_share() -> None:
 
 @pytest.mark.parametrize("size", [7, 300, 40_000, 400_000])
 def test_rule_float32_is_decided_from_projections(size: int) -> None:
-    """What is within the rule passes; what is far beyond fails, in all values or in one. Spec: R30.7."""
+    """What is within the rule passes; what is far beyond fails, all or one. Spec: R30.7."""
     generator = torch.Generator().manual_seed(2)
     x = 0.1 * torch.randn(size, generator=generator, dtype=torch.float64)
     ulp = torch.from_numpy(np.spacing(x.abs().clamp(x.abs().max() / 1024).float().numpy())).double()
