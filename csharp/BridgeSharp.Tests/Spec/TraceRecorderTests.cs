@@ -6,8 +6,8 @@ using TorchSharp.Modules;
 using Xunit;
 using static TorchSharp.torch;
 using Adam = BridgeSharp.Optim.Adam;
-using TraceRecorder = BridgeSharp.Trace.Recorder;
 using functional = TorchSharp.torch.nn.functional;
+using TraceRecorder = BridgeSharp.Trace.Recorder;
 
 namespace BridgeSharp.Tests.Spec;
 

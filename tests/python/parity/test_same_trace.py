@@ -66,6 +66,27 @@ def test_traces_are_equal(  # noqa: PLR0913, PLR0917 - one argument per dimensio
         assert [says(one) for one in python] == [says(other) for other in csharp]
 
 
+def test_a_fault_of_the_port_is_named(
+    shared_host: IsolatedHost, rule: Rule, tmp_path: Path
+) -> None:
+    """A learning rate 1 % too high shows in the first update, and nowhere before. Spec: R30.8."""
+    record(shared_host, rule, tmp_path, CASES["LeNet"], "sgd", 1, rate=0.101)
+    outcome = compare(tmp_path / "python", tmp_path / "csharp", rule=rule)
+    assert outcome.verdict == "diverged"
+    first, causes = outcome.first, [item.record for item in outcome.divergences if item.root]
+    assert first is not None
+    assert (first.record.kind, first.record.phase) == ("learning rate", "init")
+    assert {(r.step, r.phase, r.kind) for r in causes} == {(0, "init", "learning rate")}
+    moved = next(item for item in outcome.divergences if item.record.kind == "parameter")
+    assert (moved.record.step, moved.record.phase, moved.record.name) == (0, "step", "conv1.weight")
+    assert outcome.notes == [
+        (
+            "before step 0, replica 0, configuration optimizer0 group0.lr: "
+            "0.1 in the reference, 0.101 in the port"
+        )
+    ]
+
+
 def says(record: Record) -> object:
     """Take what both languages say of a record: all but the place in the code."""
     line = record.to_json()
@@ -74,14 +95,21 @@ def says(record: Record) -> object:
 
 
 def record(  # noqa: PLR0913, PLR0917
-    host: IsolatedHost, rule: Rule, folder: Path, case: Specification, name: str, replicas: int
+    host: IsolatedHost,
+    rule: Rule,
+    folder: Path,
+    case: Specification,
+    name: str,
+    replicas: int,
+    rate: float | None = None,
 ) -> None:
-    """Train both sides on the same batches, and record both."""
+    """Train both sides on the same batches, and record both; the port may have its own rate."""
     factory, type_name, shape, loss_name, loss = case
     dtype = "float32" if rule == "bitwise" else "float64"
     torch.manual_seed(SEED)
     model = factory().to(getattr(torch, dtype))
     options = OPTIMIZERS[name]
+    theirs: dict[str, Any] = options if rate is None else {**options, "lr": rate}
     own = create(name, model.parameters(), **options)
     training = {"clip_norm": 0.5}
     trainer = bridge.Trainer(model, own, loss, ["cpu"] * replicas, **training)  # type: ignore[arg-type]
@@ -95,7 +123,7 @@ def record(  # noqa: PLR0913, PLR0917
             seed=SEED,
             threads=1,
             training=training,
-            **options,
+            **theirs,
         ) as port,
         port.trace(folder / "csharp"),
         Recorder(folder / "python", trainer),
