@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         step,
         whole_state,
     )
+    from bridge.trace.recorder import Recorder as trace  # noqa: N813 - the module can be called
 
 __version__ = "0.1.0"
 
@@ -65,10 +66,11 @@ __all__ = [
     "scatter",
     "scatter_kwargs",
     "step",
+    "trace",
     "whole_state",
 ]
 
-MODULES = ("data", "dotnet", "models", "optim", "parallel", "parity", "schedulers")
+MODULES = ("data", "dotnet", "models", "optim", "parallel", "parity", "schedulers", "trace")
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything

@@ -2,10 +2,13 @@
 
 import json
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -17,9 +20,20 @@ from torch.nn import functional
 from bridge.dotnet import Host
 from bridge.models import MLP, LeNet
 from bridge.parallel import Trainer, average, replicate, scatter
+from bridge.trace import Recorder
 
 Step = Callable[[], object]
 LR, WARM_UP = 0.01, 3
+
+
+class Wide(nn.Sequential):
+    """A perceptron of ten million parameters."""
+
+    def __init__(self) -> None:
+        """Make the layers."""
+        sizes = (1024, 2048, 2048, 1792, 10)
+        layers = [nn.Linear(*pair) for pair in pairwise(sizes)]
+        super().__init__(*[part for layer in layers for part in (layer, nn.ReLU())][:-1])
 
 
 @dataclass(frozen=True)
@@ -49,8 +63,8 @@ def bench(host: Host, rounds: int, threads: int, out: Path) -> None:
     table = Table("workload", "way", "ms", "ratio", title=f"One training step, {threads} thread(s)")
     rows: list[dict[str, object]] = []
     for workload in _workloads():
-        ways = _ways(workload, host, threads)
-        times = _measure(ways, rounds)
+        with ExitStack() as stack:
+            times = _measure(_ways(workload, host, threads, stack), rounds)
         base = times["plain loop"]
         for way, seconds in times.items():
             ratio = statistics.median(a / b for a, b in zip(seconds, base, strict=True))
@@ -72,13 +86,17 @@ def _workloads() -> list[Workload]:
 
     return [
         Workload("MLP, batch 128", MLP, draw(128, 1024), torch.arange(128) % 10),
+        Workload("wide MLP, batch 128", Wide, draw(128, 1024), torch.arange(128) % 10),
         Workload("LeNet, batch 256", LeNet, draw(256, 1, 28, 28), torch.arange(256) % 10),
     ]
 
 
-def _ways(workload: Workload, host: Host, threads: int) -> dict[str, Step]:
+def _ways(workload: Workload, host: Host, threads: int, stack: ExitStack) -> dict[str, Step]:
     """List the ways to train, the plain loop first."""
-    ways: dict[str, Step] = {"plain loop": _plain(workload), "manual loop": _manual(workload)}
+    ways: dict[str, Step] = {"plain loop": _plain(workload), "traced": _traced(workload, stack)}
+    if workload.model is Wide:
+        return ways
+    ways["manual loop"] = _manual(workload)
     for replicas in (1, 2):
         model = workload.model()
         optimizer = torch.optim.SGD(model.parameters(), LR)
@@ -104,6 +122,26 @@ def _plain(workload: Workload) -> Step:
         optimizer.zero_grad(set_to_none=True)
         _backward(model, workload.inputs, workload.targets)
         optimizer.step()
+
+    return step
+
+
+def _traced(workload: Workload, stack: ExitStack) -> Step:
+    """Train as the plain loop does, and record everything."""
+    model = workload.model()
+    optimizer = torch.optim.SGD(model.parameters(), LR)
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    trace = stack.enter_context(Recorder(folder, model, optimizer))
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        trace.inputs(workload.inputs, workload.targets)
+        loss = functional.cross_entropy(model(workload.inputs), workload.targets)
+        trace.loss(loss)
+        loss.backward()  # type: ignore[no-untyped-call]
+        trace.gradients()
+        optimizer.step()
+        trace.step()
 
     return step
 

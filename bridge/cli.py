@@ -5,7 +5,7 @@ import shlex
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Optional
+from typing import NoReturn, Optional
 
 import typer
 
@@ -33,6 +33,13 @@ class Optimizer(str, Enum):
 
     sgd = "sgd"
     adam = "adam"
+
+
+class Rule(str, Enum):
+    """The rules by which two values are identical."""
+
+    bitwise = "bitwise"
+    float32 = "float32"
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it
@@ -209,7 +216,45 @@ def doctor(
     raise typer.Exit(code)
 
 
-def _fail(error: Exception, code: int) -> None:
+@app.command()
+def diff(
+    reference: Path = typer.Argument(..., help="Folder of a trace."),
+    port: Path = typer.Argument(..., help="Folder of the trace to compare with it."),
+    rule: Rule = typer.Option(Rule.bitwise.value, help="When two values are identical."),
+    name: list[str] = typer.Option(
+        [], help="A layer or parameter that the port calls otherwise: REFERENCE=PORT."
+    ),
+    strict: bool = typer.Option(False, "--strict", help="Exit with 1 for equivalent too."),  # noqa: FBT001
+    json: Optional[Path] = typer.Option(None, show_default=False, help="Write the outcome here."),
+) -> None:
+    """Compare two recorded traces, and name the first record that differs.
+
+    Exit code 0: identical or equivalent. 1: diverged. 2: incomparable, or bad usage.
+    """
+    from bridge.trace import compare  # noqa: PLC0415 - numpy takes a moment
+    from bridge.trace.text import save, show  # noqa: PLC0415
+
+    try:
+        names = dict(_renaming(text) for text in name)
+        outcome = compare(reference, port, rule=rule.value, names=names)
+    except (ValueError, OSError) as error:
+        _fail(error, BAD_USAGE)
+    show(outcome)
+    if json is not None:
+        save(outcome, json)
+    raise typer.Exit(outcome.exit_code(strict=strict))
+
+
+def _renaming(text: str) -> tuple[str, str]:
+    """Read ``REFERENCE=PORT``."""
+    own, sign, other = text.partition("=")
+    if not (own and sign and other):
+        message = f"diff: expected --name REFERENCE=PORT, got {text}"
+        raise ValueError(message)
+    return own, other
+
+
+def _fail(error: Exception, code: int) -> NoReturn:
     """Say what went wrong, in one place, and end."""
     typer.echo(f"error: {error}", err=True)
     raise typer.Exit(code) from None

@@ -1,6 +1,10 @@
 """A C# trainer as a Python object."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from bridge.dotnet.calls import result
@@ -17,6 +21,20 @@ class Trainer(Session):
         """Make the trainer in C#."""
         formulas = reference or own_reference()
         super().__init__(host, host.call("trainer.create", reference=formulas, **specification))
+
+    @contextmanager
+    def trace(self, path: str | PathLike[str]) -> Iterator[None]:
+        """Record a trace of the C# trainer, as ``bridge.trace`` does of a Python trainer.
+
+        Args:
+            path: the folder of the trace; a trace in it is replaced.
+        """
+        self._host.call("trainer.trace", handle=self._handle, path=str(Path(path).absolute()))
+        try:
+            yield
+        finally:
+            if self._handle:
+                self._host.call("trainer.trace", handle=self._handle, path=None)
 
     def step(self, inputs: object, targets: object) -> float:
         """Train on one batch and return its mean loss.

@@ -11,6 +11,7 @@ from bridge.parallel.devices import as_devices
 from bridge.parallel.evaluation import Batches, mean, measured, predict
 from bridge.parallel.forward import Loss, Reduction
 from bridge.parallel.linear_scaling import LinearScaling
+from bridge.parallel.observer import Observer
 from bridge.parallel.replicate import replicate
 from bridge.parallel.resync import Buffers, resync
 from bridge.parallel.state_dict import load_state_dict
@@ -98,6 +99,15 @@ class Trainer:
     def updates(self) -> int:
         """How many updates there were."""
         return self._step.updates
+
+    @property
+    def observer(self) -> Observer:
+        """Who watches the steps."""
+        return self._step.observer
+
+    @observer.setter
+    def observer(self, observer: Observer) -> None:
+        self._step.observer = observer
 
     def step(self, inputs: Any, targets: Any) -> float:  # noqa: ANN401 - any tree
         """Train on one batch and return its loss.

@@ -15,6 +15,7 @@ from bridge.parallel.flags import follow
 from bridge.parallel.forward import Forward, Loss, Part, Whole, backward
 from bridge.parallel.interrupts import held_back
 from bridge.parallel.linear_scaling import scaled
+from bridge.parallel.observer import Observer, watched
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.scatter import scatter
@@ -48,6 +49,7 @@ class TrainerStep:
         """Make the schedulers, and start without gradients."""
         self.loss = loss
         self.updates = 0
+        self.observer = Observer()
         self._options = options
         self._replicas = replicas
         self._optimizers = optimizers
@@ -59,18 +61,25 @@ class TrainerStep:
 
     def train(self, inputs: Any, targets: Any) -> Whole:  # noqa: ANN401 - any tree
         """Train on one batch, and return its loss with what that is over."""
-        shards = scatter((inputs, targets), self._devices)
-        whole = self._attempt(shards)
-        # A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return whole or self.train(inputs, targets)
+        with watched(self.observer):
+            return self._train(inputs, targets)
 
     def flush(self) -> bool:
         """Update from the batches that wait for more, and tell whether there were any."""
         if not self._accumulator.batches:
             return False
-        with self._transaction() as transaction:
+        with watched(self.observer), self._transaction() as transaction:
             self._update(transaction)
         return True
+
+    def _train(self, inputs: object, targets: object) -> Whole:
+        """Train on one batch, if need be again."""
+        shards = scatter((inputs, targets), self._devices)
+        for index, (shard, wanted) in enumerate(shards):
+            self.observer.inputs(shard, wanted, index)
+        whole = self._attempt(shards)
+        # A model that drew for the first time while its replicas ran at once: undone; now in turn.
+        return whole or self._train(inputs, targets)
 
     def _attempt(self, shards: Sequence[Any]) -> Whole | None:
         """Train on the shards of one batch, or return None where the model drew unexpectedly."""
@@ -81,7 +90,9 @@ class TrainerStep:
             self._drew = drew or bool(self._drew)
             if drew and not in_turn and len(shards) > 1:
                 transaction.roll_back()
+                self.observer.undo()
                 return None
+            self.observer.gradients("backward")
             average(self._replicas, reduction="sum", broadcast=False)
             if self._options.accumulate > 1:
                 self._accumulator.add(1.0 if self._options.reduction == "sum" else whole[1])
@@ -97,6 +108,8 @@ class TrainerStep:
         reduction = self._options.reduction
         passes = [Forward(replica, self.loss, reduction) for replica in self._replicas]
         parts: list[Part] = parallel_apply(passes, shards, devices=self._devices, states=states)
+        for index, (loss, _) in enumerate(parts):
+            self.observer.loss(loss, index)
         together = len(parts) > 1 and synchronizes(self._replicas[0])
         return backward(parts, reduction, together=together, states=states)
 
@@ -105,7 +118,12 @@ class TrainerStep:
         options = self._options
         if self._accumulator.batches:
             self._accumulator.finish(mean=options.reduction != "sum")
-        clip_gradients(self._replicas[0].parameters(), options.clip_norm, options.clip_value)
+        if len(self._replicas) > 1 or options.accumulate > 1:
+            self.observer.gradients("reduce")
+        limits = (options.clip_norm, options.clip_value)
+        clip_gradients(self._replicas[0].parameters(), *limits)
+        if any(limits):
+            self.observer.gradients("clip")
         transaction.before_update()
         factor = 1.0 if options.scaling is None else options.scaling.at(self.updates)
         with held_back():

@@ -34,6 +34,7 @@ public static class Facade
         ["doctor"] = (_, _) => Examination.examine(),
         ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
+        ["trainer.trace"] = (arguments, _) => Trace(arguments),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
         ["run.create"] = (arguments, _) => OpenRun(arguments),
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
@@ -135,6 +136,12 @@ public static class Facade
         using var scope = NewDisposeScope();
         var trainer = Find(arguments).Trainer;
         return new { loss = trainer.step(segment.ReadTree(arguments["inputs"])!, segment.ReadTree(arguments["targets"])!) };
+    }
+
+    private static object Trace(JsonObject arguments)
+    {
+        Find(arguments).Record((string?)arguments["path"]);
+        return new { };
     }
 
     private static object SetRate(JsonObject arguments)

@@ -1,4 +1,5 @@
 using BridgeSharp.Models.Recipes;
+using BridgeSharp.Trace;
 using TorchSharp;
 using static TorchSharp.torch;
 
@@ -10,6 +11,7 @@ internal sealed class Session : IDisposable
     private readonly Trainer? trainer;
     private readonly OrderedDictionary<string, Tensor>? state;
     private readonly IReadOnlyList<IDisposable> owned;
+    private Recorder? recorder;
 
     /// <summary>Hold a trainer.</summary>
     /// <param name="trainer">The trainer.</param>
@@ -38,9 +40,18 @@ internal sealed class Session : IDisposable
     /// <summary>Return the state: names and tensors (aliases).</summary>
     public OrderedDictionary<string, Tensor> State() => state ?? Trainer.state_dict();
 
+    /// <summary>Begin a trace of the trainer, or end the one that there is.</summary>
+    /// <param name="path">The folder of the trace, or null to end it.</param>
+    public void Record(string? path)
+    {
+        recorder?.Dispose();
+        recorder = path is null ? null : bridge.trace(path, Trainer);
+    }
+
     /// <summary>Dispose the trainer and what goes with it.</summary>
     public void Dispose()
     {
+        recorder?.Dispose();
         trainer?.Dispose();
         foreach (var item in owned)
         {

@@ -40,6 +40,7 @@ EXPORTS = {
     "bridge.parity.digest": ("BridgeSharp/Parity/Digest.cs", ["digest", "dtype_name"]),
     "bridge.parity.family": ("BridgeSharp/Parity/Family.cs", ["battery", "results"]),
     "bridge.doctor.glibcxx": ("BridgeSharp/Doctor/Glibcxx.cs", ["newest", "older", "library"]),
+    "bridge.trace.recorder": ("BridgeSharp/Trace/Recorder.cs", ["Recorder"]),
     "bridge.optim": ("BridgeSharp/Optim/Optimizers.cs", ["create"]),
     "bridge.schedulers": ("BridgeSharp/Optim/Schedulers/Schedulers.cs", ["create"]),
 }
@@ -55,6 +56,7 @@ DIFFERENT = {
     "forward(kwargs)": "TorchSharp's modules have arguments of given types",
     "forward(inputs)": "TorchSharp's modules have arguments of given types",
     "Failure": "Python raises, C# throws",
+    "close": "C# disposes a recorder",
     "create(options)": "C# has no keyword arguments: they come in a dictionary",
     "create(reference)": "Python has the formula of the torch that runs",
     "forward(input)": "TorchSharp's name",
@@ -81,7 +83,8 @@ def python_members() -> Iterator[tuple[Path, Member]]:
                 yield file, member
     for module, (path, names) in EXPORTS.items():
         for name in names:
-            yield CSHARP / path, of_function(name, getattr(import_module(module), name))
+            for member in described(name, getattr(import_module(module), name)):
+                yield CSHARP / path, member
 
 
 def described(name: str, value: Any) -> Iterator[Member]:  # noqa: ANN401 - a class or a function

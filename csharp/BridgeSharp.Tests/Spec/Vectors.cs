@@ -24,7 +24,7 @@ internal static class Vectors
     /// <summary>Dtypes by their names in both languages.</summary>
     public static readonly Dictionary<string, ScalarType> Dtypes = new ScalarType[]
     {
-        uint8, int8, int32, int64, float16, bfloat16, float32, float64, @bool,
+        uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, @bool,
     }.ToDictionary(Digest.dtype_name);
 
     /// <summary>List the names of a file's cases.</summary>
@@ -51,14 +51,15 @@ internal static class Vectors
     public static IReadOnlyList<JsonElement> Items(this JsonElement element, string name)
         => [.. element.GetProperty(name).EnumerateArray()];
 
-    /// <summary>Read a number, which may be <c>"nan"</c> or <c>"inf"</c>.</summary>
+    /// <summary>Read a number, which may be <c>"nan"</c>, <c>"inf"</c> or <c>"-inf"</c>.</summary>
     public static double Number(JsonElement value) => value.ValueKind != JsonValueKind.String
         ? value.GetDouble()
         : value.GetString() switch
         {
             "nan" => double.NaN,
             "inf" => double.PositiveInfinity,
-            var other => throw new ArgumentException($"vectors: expected nan or inf, got {other}"),
+            "-inf" => double.NegativeInfinity,
+            var other => throw new ArgumentException($"vectors: expected nan, inf or -inf, got {other}"),
         };
 
     /// <summary>Read tensors, tuples, dicts, records, lists and plain values.</summary>

@@ -40,6 +40,23 @@ internal static class Bf16Hooks
         }
     }
 
+    /// <summary>Let the hook of a layer stay the last one before it, where it has one and another was registered.</summary>
+    public static void KeepLast(Layer layer)
+    {
+        if (IsOn(layer))
+        {
+            var hooks = HooksOf(layer);
+            var own = hooks.Single(hook => hook.Value == Before);
+            hooks.Remove(own.Key);
+            KeyValuePair<string, Func<Layer, Tensor, Tensor>>[] others = [.. hooks];
+            hooks.Clear();
+            foreach (var (key, hook) in others.Append(own))
+            {
+                hooks.Add(key, hook);
+            }
+        }
+    }
+
     private static bool IsOn(Layer layer) => HooksOf(layer).ContainsValue(Before);
 
     private static Tensor TakeInput(Layer layer, Tensor input)

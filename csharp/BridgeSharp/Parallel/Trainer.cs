@@ -97,6 +97,13 @@ public sealed class Trainer : IDisposable
     /// <summary>How many updates there were.</summary>
     public long updates => training.Updates;
 
+    /// <summary>Who watches the steps.</summary>
+    internal Observer observer
+    {
+        get => training.Observer;
+        set => training.Observer = value;
+    }
+
     /// <summary>Train on one batch and return its loss.</summary>
     /// <remarks>Spec: R8.1, R8.2, R21.1.</remarks>
     /// <param name="inputs">A tensor <c>(N, *)</c> or a tree; a tuple holds positional arguments.</param>

@@ -52,15 +52,12 @@ internal sealed class TrainerStep : IDisposable
     /// <summary>How many updates there were.</summary>
     public long Updates { get; private set; }
 
+    /// <summary>Who watches the steps.</summary>
+    public Observer Observer { get; set; } = new();
+
     /// <summary>Train on one batch, and return its loss with what that is over.</summary>
     public (double Loss, double Count) Train(object inputs, object targets)
-    {
-        using var scope = NewDisposeScope();
-        var shards = bridge.scatter((inputs, targets), devices);
-
-        // A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return Attempt(shards) ?? Train(inputs, targets);
-    }
+        => Observer.Watched(Observer, () => TrainBatch(inputs, targets));
 
     /// <summary>Update from the batches that wait for more, and tell whether there were any.</summary>
     public bool Flush()
@@ -70,11 +67,14 @@ internal sealed class TrainerStep : IDisposable
             return false;
         }
 
-        using var scope = NewDisposeScope();
-        using var transaction = Transaction();
-        Update(transaction);
-        transaction.Commit();
-        return true;
+        return Observer.Watched(Observer, () =>
+        {
+            using var scope = NewDisposeScope();
+            using var transaction = Transaction();
+            Update(transaction);
+            transaction.Commit();
+            return true;
+        });
     }
 
     /// <summary>Dispose the random states and the gradients that wait.</summary>
@@ -82,6 +82,20 @@ internal sealed class TrainerStep : IDisposable
     {
         states.Dispose();
         accumulator.Dispose();
+    }
+
+    /// <summary>Train on one batch, if need be again.</summary>
+    private (double Loss, double Count) TrainBatch(object inputs, object targets)
+    {
+        using var scope = NewDisposeScope();
+        var shards = bridge.scatter((inputs, targets), devices);
+        foreach (var (index, (shard, wanted)) in shards.Index())
+        {
+            Observer.inputs(shard, wanted, index);
+        }
+
+        // A model that drew for the first time while its replicas ran at once: undone; now in turn.
+        return Attempt(shards) ?? TrainBatch(inputs, targets);
     }
 
     /// <summary>Train on the shards of one batch, or return null where the model drew unexpectedly.</summary>
@@ -94,9 +108,11 @@ internal sealed class TrainerStep : IDisposable
         drew = draws || drew == true;
         if (draws && !in_turn && shards.Count > 1)
         {
+            Observer.undo();
             return null;
         }
 
+        Observer.gradients("backward");
         bridge.average(replicas, reduction: "sum", broadcast: false);
         if (options.accumulate > 1)
         {
@@ -125,6 +141,11 @@ internal sealed class TrainerStep : IDisposable
             shard => Forward.Run(replica, Loss, options.reduction, shard.Inputs, shard.Targets)));
         var together = shards.Count > 1 && SyncBatchNorm.synchronizes(replicas[0]);
         var parts = bridge.Apply([.. passes], shards, devices, null, own, own is not null, together);
+        foreach (var (index, part) in parts.Index())
+        {
+            Observer.loss(part.Item1, index);
+        }
+
         return Forward.Backward(parts, options.reduction, together, own);
     }
 
@@ -136,7 +157,17 @@ internal sealed class TrainerStep : IDisposable
             accumulator.Finish(mean: options.reduction != "sum");
         }
 
+        if (replicas.Count > 1 || options.accumulate > 1)
+        {
+            Observer.gradients("reduce");
+        }
+
         bridge.clip_gradients(Registered.Parameters(replicas[0]), options.clip_norm, options.clip_value);
+        if (options.clip_norm is not null || options.clip_value is not null)
+        {
+            Observer.gradients("clip");
+        }
+
         transaction.BeforeUpdate();
         var factor = options.scaling?.at(Updates) ?? 1;
         var scales = optimizers.Select(own => LinearScaling.Scaled(own, factor)).ToList();

@@ -21,6 +21,7 @@ from tests.spec.generators import (
     safetensors_files,
     schedulers,
     torch_files,
+    trace,
     trainer,
     training,
     trees,
@@ -68,6 +69,7 @@ def main() -> int:
     write("tree_file", trees.trees())
     write("torch_file-2.10", torch_files.written())
     write("torch_file", torch_files.hostile())
+    write("trace", trace.traces())
     return 0
 
 
