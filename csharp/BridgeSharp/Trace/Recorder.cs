@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using BridgeSharp.Parallel;
 using TorchSharp;
 using static TorchSharp.torch;
@@ -83,7 +82,7 @@ public sealed class Recorder : Observer, IDisposable
         this.every = every;
         this.activationGradients = activationGradients;
         calls = new LayerCalls(replicas, keeper);
-        writer = new Writer(path, About(replicas));
+        writer = new Writer(path, TrainingState.About(replicas));
         scribe = new Scribe(writer, keeper, optimizers);
         scribe.Configuration(replicas[0]);
         foreach (var (index, replica) in replicas.Index())
@@ -125,18 +124,10 @@ public sealed class Recorder : Observer, IDisposable
     /// <param name="phase"><c>"backward"</c>, of all replicas; or <c>"reduce"</c> or <c>"clip"</c>, of replica 0.</param>
     public override void gradients(string phase = "backward")
     {
-        if (!On)
+        foreach (var (index, replica) in On ? replicas.Index() : [])
         {
-            return;
-        }
-
-        foreach (var (index, replica) in replicas.Index())
-        {
-            foreach (var name in activationGradients && phase == "backward" ? calls.seen(index) : [])
-            {
-                scribe.Unseen(phase, index, "gradient", name, "TorchSharp has no hooks of tensors");
-            }
-
+            var blind = activationGradients && phase == "backward" ? calls.seen(index) : [];
+            scribe.Unseen(phase, index, "gradient", blind, "TorchSharp has no hooks of tensors");
             if (index == 0 || phase == "backward")
             {
                 scribe.Gradients(phase, index, replica);
@@ -153,10 +144,7 @@ public sealed class Recorder : Observer, IDisposable
             foreach (var (index, replica) in replicas.Index())
             {
                 scribe.State(index == 0 ? "step" : "resync", index, replica);
-                foreach (var name in calls.unseen(index))
-                {
-                    scribe.Unseen("forward", index, "activation", name, "no call of the layer was seen in this step");
-                }
+                scribe.Unseen("forward", index, "activation", calls.unseen(index), "no call of the layer was seen in this step");
             }
         }
 
@@ -204,13 +192,4 @@ public sealed class Recorder : Observer, IDisposable
         calls.reset();
         scribe.EndStep();
     }
-
-    /// <summary>Say what runs.</summary>
-    private static OrderedDictionary<string, object?> About(IReadOnlyList<nn.Module> replicas) => new()
-    {
-        ["language"] = "C#",
-        ["replicas"] = replicas.Count,
-        ["versions"] = new { dotnet = RuntimeInformation.FrameworkDescription, torchsharp = typeof(torch).Assembly.GetName().Version!.ToString(3), libtorch = __version__ },
-        ["threads"] = get_num_threads(),
-    };
 }

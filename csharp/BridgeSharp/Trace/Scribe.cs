@@ -84,9 +84,9 @@ internal sealed class Scribe(Writer writer, Keeper keeper, IReadOnlyList<optim.O
         }
     }
 
-    /// <summary>Write that something of a layer was not observed.</summary>
-    public void Unseen(string phase, int index, string kind, string name, string reason)
-        => writer.Write([new Entry(new Record(Number, phase, index, kind, name) { unobserved = reason }, null)]);
+    /// <summary>Write that something of these layers was not observed.</summary>
+    public void Unseen(string phase, int index, string kind, IEnumerable<string> names, string reason)
+        => writer.Write(names.Select(name => new Entry(new Record(Number, phase, index, kind, name) { unobserved = reason }, null)));
 
     /// <summary>Write the tensors of a tree, as one more call of that name.</summary>
     public void Tree(string phase, int index, string kind, string name, object? tree)

@@ -1,4 +1,5 @@
 using System.Reflection;
+using System.Runtime.InteropServices;
 using BridgeSharp.Parallel;
 using TorchSharp;
 using TorchSharp.Modules;
@@ -15,6 +16,15 @@ internal static class TrainingState
         "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "betas", "eps", "amsgrad", "alpha", "centered", "lr_decay", "rho",
         "initial_accumulator_value",
     ];
+
+    /// <summary>Say what runs.</summary>
+    public static OrderedDictionary<string, object?> About(IReadOnlyList<nn.Module> replicas) => new()
+    {
+        ["language"] = "C#",
+        ["replicas"] = replicas.Count,
+        ["versions"] = new { dotnet = RuntimeInformation.FrameworkDescription, torchsharp = typeof(torch).Assembly.GetName().Version!.ToString(3), libtorch = __version__ },
+        ["threads"] = get_num_threads(),
+    };
 
     /// <summary>List the layers of a model by name, itself first.</summary>
     public static IEnumerable<(string Name, nn.Module Layer)> Layers(nn.Module model)
