@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from bridge.checkpoint.archive import Archive
-from bridge.checkpoint.header import DTYPES as FORMAT
-from bridge.checkpoint.header import itemsize, sound
+from bridge.checkpoint.entry import DTYPES as FORMAT
+from bridge.checkpoint.entry import itemsize, sound
 from bridge.parity.digest import dtype_name, raw_bytes
 
 STORAGES = {

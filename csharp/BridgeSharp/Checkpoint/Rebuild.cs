@@ -47,7 +47,7 @@ internal sealed class Storages(Archive archive)
     private Storage Read(string record, string kind, long count)
     {
         var dtype = Rebuild.Kinds[kind];
-        var (size, stated) = (archive.Size(record), (Int128)count * Header.ItemSize(dtype));
+        var (size, stated) = (archive.Size(record), (Int128)count * Entry.ItemSize(dtype));
         if (size != stated)
         {
             archive.Refuse($"{stated} bytes of {record}", $"{size}");
@@ -83,7 +83,7 @@ internal static class Rebuild
     };
 
     /// <summary>The dtypes by the names that pickles give them.</summary>
-    public static readonly Dictionary<string, ScalarType> Dtypes = Header.Dtypes.Values.ToDictionary(dtype => $"torch.{Digest.dtype_name(dtype)}");
+    public static readonly Dictionary<string, ScalarType> Dtypes = Entry.Dtypes.Values.ToDictionary(dtype => $"torch.{Digest.dtype_name(dtype)}");
 
     /// <summary>What a file may name, besides dtypes; none of it is looked up.</summary>
     public static readonly HashSet<string> Globals =
