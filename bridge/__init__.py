@@ -70,7 +70,17 @@ __all__ = [
     "whole_state",
 ]
 
-MODULES = ("data", "dotnet", "models", "optim", "parallel", "parity", "schedulers", "trace")
+MODULES = (
+    "checkpoint",
+    "data",
+    "dotnet",
+    "models",
+    "optim",
+    "parallel",
+    "parity",
+    "schedulers",
+    "trace",
+)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
