@@ -43,6 +43,8 @@ def train(replica):
 passes = [train(replica) for replica in replicas]
 """
 GIVEN = {
+    "TRACE.md": "batches, criterion = [(inputs, targets)], nn.CrossEntropyLoss()",
+    "checkpoints.md": "torch.save(model.state_dict(), 'from_pytorch.pt')",
     "verbs.md": "counts = [3, 3]",
     "loader.md": "epochs, save = 4, lambda *states: None",
     "mixed_precision.md": "from bridge.models import LeNet",
@@ -73,8 +75,9 @@ def test_every_page_with_code_is_known() -> None:
 
 
 @pytest.mark.parametrize("page", GIVEN)
-def test_python_blocks_run(page: str) -> None:
+def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page run one after the other."""
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for number, block in enumerate([COMMON, GIVEN[page], *blocks(page)]):
         exec(compile(block, f"{page}, block {number - 1}", "exec"), names)  # noqa: S102 - text of the docs
