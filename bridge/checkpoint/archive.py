@@ -10,6 +10,7 @@ LEGACY = b"\x80\x02\x8a\x0a"
 """What files of ``torch.save`` before PyTorch 1.6 start with."""
 
 ENCRYPTED = 0x1
+PART = 1 << 24
 
 
 class Archive:
@@ -47,11 +48,11 @@ class Archive:
         """Read a record into memory of its size, and check its CRC."""
         try:
             with self._zip.open(self._records[record]) as file:
-                count = file.readinto(place)  # type: ignore[attr-defined]
+                whole = all(_fill(file, place[i : i + PART]) for i in range(0, len(place), PART))
                 rest = file.read(1)
         except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError):
             self.refuse(f"a whole record {record}", "a damaged one")
-        if count != len(place) or rest:
+        if not whole or rest:
             self.refuse(f"a whole record {record}", "a damaged one")
 
     def size(self, record: str) -> int:
@@ -84,3 +85,10 @@ class Archive:
         if total > length:
             self.refuse(f"records of at most {length} bytes", f"{total}")
         return records
+
+
+def _fill(file: IO[bytes], place: memoryview) -> bool:
+    """Read a part of a record; its bytes are in memory twice while it is copied."""
+    content = file.read(len(place))
+    place[: len(content)] = content
+    return len(content) == len(place)
