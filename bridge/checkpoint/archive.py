@@ -1,5 +1,6 @@
 """The zip files that ``torch.save`` writes, read without trust."""
 
+import struct
 import zipfile
 from typing import IO, NoReturn
 
@@ -11,6 +12,16 @@ LEGACY = b"\x80\x02\x8a\x0a"
 
 ENCRYPTED = 0x1
 PART = 1 << 24
+DAMAGED = (
+    zipfile.BadZipFile,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+)
+"""What zipfile raises for damaged files."""
 
 
 class Archive:
@@ -30,7 +41,7 @@ class Archive:
             self.refuse("a zip file, as torch.save writes since PyTorch 1.6", got)
         try:
             self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        except DAMAGED:
             self.refuse("a whole zip file", "a damaged one")
         self._records = self._checked(self._zip.infolist(), file.seek(0, 2))
         if "constants.pkl" in self._records:
@@ -50,7 +61,7 @@ class Archive:
             with self._zip.open(self._records[record]) as file:
                 whole = all(_fill(file, place[i : i + PART]) for i in range(0, len(place), PART))
                 rest = file.read(1)
-        except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError):
+        except DAMAGED:
             self.refuse(f"a whole record {record}", "a damaged one")
         if not whole or rest:
             self.refuse(f"a whole record {record}", "a damaged one")
