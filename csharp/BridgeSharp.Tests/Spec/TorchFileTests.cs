@@ -175,7 +175,10 @@ public sealed class TorchFileTests : IDisposable
             },
             ["views"] = new Dictionary<string, Tensor>
             {
-                ["whole"] = shared, ["part"] = shared[TensorIndex.Slice(2, 6)].view(2, 2).t(), ["one"] = tensor(7L), ["none"] = empty(0, 3),
+                ["whole"] = shared,
+                ["part"] = shared[TensorIndex.Slice(2, 6)].view(2, 2).t(),
+                ["one"] = tensor(7L),
+                ["none"] = empty(0, 3),
             },
             ["dtypes"] = new ScalarType[] { @bool, uint8, int8, int16, int32, int64, float16, bfloat16, float64 }
                 .Select(dtype => tensor(new[] { 1L, 0L }).to(dtype)).ToList(),
