@@ -28,7 +28,7 @@ def digest(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
 def raw_bytes(tensor: torch.Tensor) -> memoryview:
     """View the bytes of a tensor in row-major order (a copy where its layout is another)."""
     if not tensor.numel():
-        return memoryview(b"")  # what is empty may have strides that view refuses
+        return memoryview(bytearray())  # what is empty may have strides that view refuses
     flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
     return memoryview(flat.numpy())
 
