@@ -9,7 +9,7 @@ from bridge.doctor.examine import examine
 from bridge.doctor.finding import Finding
 
 _MARKS = {"ok": " ", "note": "!", "missing": "x"}
-_NAME = 32
+_NAME = 34
 
 
 def doctor(*, as_json: bool, threads: int) -> int:

@@ -7,7 +7,7 @@ namespace BridgeSharp.Cli;
 /// <summary>Looks at what the C# side needs, and says how to mend what is missing.</summary>
 internal static class DoctorCommand
 {
-    private const int Name = 32;
+    private const int Name = 34;
     private static readonly JsonSerializerOptions Indented = new() { WriteIndented = true };
     private static readonly Option<bool> AsJson = new("--json") { Description = "Print JSON." };
 
