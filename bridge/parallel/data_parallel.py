@@ -7,14 +7,14 @@ import torch
 from torch import nn
 
 from bridge.parallel.average import average
+from bridge.parallel.buffer_snapshot import BufferSnapshot
 from bridge.parallel.devices import as_devices
-from bridge.parallel.flags import follow
+from bridge.parallel.follow import follow
 from bridge.parallel.gather import gather
 from bridge.parallel.leaves import tensors, with_tensors
 from bridge.parallel.parallel_apply import parallel_apply
 from bridge.parallel.random_states import RandomStates, draws
 from bridge.parallel.replicate import replicate
-from bridge.parallel.resync import resync
 from bridge.parallel.scatter import scatter_kwargs
 
 
@@ -54,6 +54,7 @@ class DataParallel(nn.Module):
         self._replicas = (replicate(module, self.devices, factory),)
         self._states = RandomStates(self.devices)
         self._anchor = torch.empty(0, requires_grad=True)
+        self._drew: bool | None = None
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any tree
         """Run the replicas on their shards and gather their outputs.
@@ -81,13 +82,23 @@ class DataParallel(nn.Module):
         return with_tensors(joined, tied)
 
     def _run(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Bring the replicas up to date and run them."""
+        """Bring the replicas up to date and run them: in turn where the module draws, or may."""
         replicas = self._replicas[0]
-        resync(replicas)
         follow(replicas)
-        states = self._states if draws(self.module) else None
         shards, named = scatter_kwargs(inputs, kwargs, self.devices, self.dim)
-        return parallel_apply(replicas, shards, named, self.devices, states=states)
+        known = draws(self.module)
+        in_turn = known or self._drew is not False
+        random, buffers = self._states.snapshot(), BufferSnapshot(replicas)
+        states = self._states if in_turn else None
+        outputs = parallel_apply(replicas, shards, named, self.devices, states=states)
+        drew = self._states.moved(random)
+        self._drew = (drew and not known) or bool(self._drew)
+        if in_turn or not drew or len(shards) == 1:
+            return outputs
+        # It drew for the first time while its replicas ran at once: undone; now in turn.
+        self._states.restore(random)
+        buffers.restore()
+        return self._run(inputs, kwargs)
 
     def _join(self, outputs: list[Any]) -> Any:  # noqa: ANN401 - any tree
         """Gather the outputs."""

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from bridge.parallel.devices import as_devices
+from bridge.parallel.leaves import tensors
 from bridge.parallel.tree import children, move, rebuild
 
 Sizes = list[tuple[str, int]]
@@ -129,7 +130,7 @@ def _holds_samples(leaf: object) -> bool:
     if isinstance(leaf, str | bytes | type | nn.Module):
         return False
     held = getattr(leaf, "__dict__", {}).values()
-    return isinstance(leaf, Iterable) or any(isinstance(item, torch.Tensor) for item in held)
+    return isinstance(leaf, Iterable) or any(map(tensors, held))
 
 
 def _shards(tree: object, count: int, places: Sequence[torch.device], dim: int) -> list[Any]:

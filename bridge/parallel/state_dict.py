@@ -1,7 +1,7 @@
 """State dicts, loaded strictly."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 from torch import nn
@@ -24,16 +24,28 @@ def load_state_dict(
     """
     names = [name.removeprefix(prefix) for name in source]
     state = dict(zip(names, source.values(), strict=True))
-    own = module.state_dict()
-    faults = [*_twice(names), *_faults(own, state)]
+    check_state(module, state, names)
+    module.load_state_dict(state)
+
+
+def check_state(
+    module: nn.Module, state: Mapping[str, torch.Tensor], names: Iterable[str] = ()
+) -> None:
+    """Refuse a state that does not fit, or whose names are there twice.
+
+    Raises:
+        RuntimeError: keys that are missing, unexpected, or of another shape or dtype, listed.
+
+    Spec: R6.2, R6.6
+    """
+    faults = [*_twice(names), *_faults(module.state_dict(), state)]
     if faults:
         lines = "\n\t".join(faults)
         message = f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
         raise RuntimeError(message)
-    module.load_state_dict(state)
 
 
-def _twice(names: list[str]) -> Iterator[str]:
+def _twice(names: Iterable[str]) -> Iterator[str]:
     """Describe names that are there with the prefix and without it."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

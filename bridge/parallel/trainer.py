@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 
 from bridge.parallel.devices import as_devices
 from bridge.parallel.evaluation import Batches, mean, measured, predict
+from bridge.parallel.follow import follow
 from bridge.parallel.forward import Loss, Reduction
 from bridge.parallel.linear_scaling import LinearScaling
 from bridge.parallel.observer import Observer
@@ -78,6 +79,7 @@ class Trainer:
         self.replicas = replicate(model, self.devices, factory)
         self.optimizers = _optimizers(optimizer, self.replicas, mode)
         self._reduction: Reduction = reduction
+        self._buffers: Buffers = buffers
         self._step = TrainerStep(self.replicas, self.optimizers, loss, self.devices, options)
 
     @property
@@ -187,6 +189,7 @@ class Trainer:
 
         Spec: R8.4
         """
+        follow(self.replicas, self._buffers)
         return predict(self.replicas, self.devices, inputs)
 
     def evaluate(self, batches: Batches, measure: Loss | None = None) -> float:

@@ -11,7 +11,7 @@ from torch.optim import Optimizer, lr_scheduler
 from bridge.parallel.accumulator import Accumulator
 from bridge.parallel.average import average, broadcast_gradients
 from bridge.parallel.clip import clip_gradients
-from bridge.parallel.flags import follow
+from bridge.parallel.follow import follow
 from bridge.parallel.forward import Forward, Loss, Part, Whole, backward
 from bridge.parallel.interrupts import held_back
 from bridge.parallel.linear_scaling import scaled
@@ -102,7 +102,7 @@ class TrainerStep:
 
     def _gradients(self, shards: Sequence[Any], states: RandomStates | None) -> Whole:
         """Run forwards and backwards: in turn where the model draws, or may."""
-        follow(self._replicas)
+        follow(self._replicas, self._options.buffers)
         for replica in self._replicas:
             replica.zero_grad(set_to_none=True)
         reduction = self._options.reduction

@@ -13,6 +13,27 @@ public sealed class ClipTests
 {
     public static TheoryData<string> Cases => Vectors.Names("clip");
 
+    /// <summary>An index may be there twice: its values are added first. Spec: R7.4.</summary>
+    [Theory]
+    [InlineData(2.5, null)]
+    [InlineData(null, 0.5)]
+    [InlineData(8.0, 3.5)]
+    public void Sparse_gradients_are_clipped_as_dense_ones(double? max_norm, double? max_value)
+    {
+        using var scope = NewDisposeScope();
+        var sparse = sparse_coo_tensor(tensor(new long[] { 2, 0, 2 }).unsqueeze(0), tensor(new[] { 3.0, 0, -4, 0.25, 1, 0 }).view(3, 2), [4, 2]);
+        var none = sparse_coo_tensor(zeros(1, 0, dtype: int64), zeros(0, 2, dtype: float64), [4, 2]);
+        var (table, empty, dense) = (Made(sparse), Made(none), Made(sparse.to_dense()));
+
+        var norm = clip_gradients([table, empty], max_norm, max_value);
+
+        Assert.Equal(clip_gradients([dense], max_norm, max_value), norm);
+        Assert.True(table.grad!.is_sparse);
+        Same.Within(dense.grad!, table.grad!.to_dense(), 1e-15);
+
+        static Parameter Made(Tensor gradient) => new(zeros(4, 2, dtype: float64)) { grad = gradient };
+    }
+
     /// <summary>Gradients, norms and refusals are those of the vectors. Spec: R7.4.</summary>
     [Theory]
     [MemberData(nameof(Cases))]

@@ -51,6 +51,45 @@ public sealed class DataParallelTests
         }
     }
 
+    /// <summary>Two batches in one loss are differentiated as on one device. Spec: R25.4.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void Several_forwards_may_come_before_a_backward(bool normalized)
+    {
+        using var scope = NewDisposeScope();
+        var module = Network(normalized ? new SyncBatchNorm(6) : null);
+        var plain = Network(normalized ? nn.BatchNorm1d(6) : null);
+        using var net = new DataParallel<Tensor, Tensor>(module, Cpus(3));
+        foreach (var run in new nn.Module<Tensor, Tensor>[] { net, plain })
+        {
+            (run.call(Inputs(8)) * run.call(Inputs(8).cos())).sum().backward();
+        }
+
+        foreach (var (one, other) in module.parameters().Zip(plain.parameters()))
+        {
+            AssertClose(one.grad!, other.grad!);
+        }
+    }
+
+    /// <summary>A graph of parameters that have changed since fails, as on one device. Spec: R25.4.</summary>
+    [Fact]
+    public void Backward_after_an_update_is_refused()
+    {
+        using var scope = NewDisposeScope();
+        var module = Network();
+        using var net = new DataParallel<Tensor, Tensor>(module, Cpus(2));
+        var loss = net.call(Inputs(4)).sum();
+        nn.init.ones_(module.get_parameter("3.weight"));
+        using (no_grad())
+        {
+            net.call(Inputs(4));
+        }
+
+        Assert.ThrowsAny<Exception>(() => loss.backward());
+        Assert.Contains("modified by an inplace operation", net.failure!.Message, StringComparison.Ordinal);
+    }
+
     /// <summary>An optimizer on its parameters trains the module; replicas follow. Spec: R25.2.</summary>
     [Fact]
     public void Training_loop_stays_as_it_is()

@@ -118,6 +118,36 @@ public sealed class ModesTests
         Assert.All(states[0].Zip(states[1]), pair => Same.Within(pair.Second, pair.First, 1e-12));
     }
 
+    /// <summary>A model that is loaded, then clamped, predicts and trains as one. Spec: R4.11, R8.1.</summary>
+    [Theory]
+    [InlineData("master")]
+    [InlineData("all")]
+    public void Replicas_follow_values_that_change_between_steps(string mode)
+    {
+        using var scope = NewDisposeScope();
+        var outputs = new[] { 3, 1 }.Select(replicas =>
+        {
+            random.manual_seed(2);
+            var (first, norm, last) = (nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2));
+            var model = nn.Sequential(first, norm, last).to(float64);
+            norm.eval();
+            using var trainer = new Trainer(
+                model, parameters => new Optim.SGD(parameters, lr: 0.5), (outputs, targets) => (mse_loss((Tensor)outputs, (Tensor)targets), 1), TrainerTests.Cpus(replicas), new TrainerOptions { mode = mode });
+            StateDict.Load(model, StateDict.Of(model).ToDictionary(own => own.Key, own => own.Value.is_floating_point() ? rand_like(own.Value) + 1 : own.Value));
+            var (inputs, targets) = (randn(7, 3, dtype: float64), randn(7, 2, dtype: float64));
+            var predicted = (Tensor)trainer.predict(inputs);
+            trainer.step(inputs, targets);
+            using (no_grad())
+            {
+                model.parameters().ToList().ForEach(parameter => parameter.clamp_(-0.25, 0.25));
+            }
+
+            var loss = tensor(trainer.step(inputs, targets));
+            return model.parameters().Select(parameter => parameter.detach().clone()).Append(predicted).Append(loss).ToList();
+        }).ToList();
+        Assert.All(outputs[0].Zip(outputs[1]), pair => Same.Within(pair.Second, pair.First, 1e-12));
+    }
+
     /// <summary>Reduced, accumulated, clipped and moved once. Spec: R5.7, R7.4, R7.5, R8.1.</summary>
     [Theory]
     [InlineData("master", 1)]

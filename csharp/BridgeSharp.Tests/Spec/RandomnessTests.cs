@@ -103,6 +103,23 @@ public sealed class RandomnessTests : IDisposable
         Assert.All(trainer.replicas, replica => Assert.Equal(5, replica.buffers().Single().item<long>()));
     }
 
+    /// <summary>It runs in turn at first, and again after a late draw: every run is the same. Spec: R20.3.</summary>
+    [Fact]
+    public void Data_parallel_finds_out_that_its_module_draws()
+    {
+        using var scope = NewDisposeScope();
+        var runs = Enumerable.Range(0, 2).Select(_ =>
+        {
+            random.manual_seed(5);
+            using var net = new DataParallel<Tensor, Tensor>(new Drawing("rand", 2), TrainerTests.Cpus(4));
+            var outputs = Enumerable.Range(0, 4).Select(_ => net.call(ones(4000, 3, dtype: float64)).detach()).ToList();
+            Assert.Equal(4, net.module.buffers().Single().item<long>());
+            return outputs;
+        }).ToList();
+        Same.Trees(runs[0], runs[1]);
+        Assert.Equal(4, runs[0][3].chunk(4).Select(shard => Convert.ToHexString(Same.Bits(shard))).Distinct().Count());
+    }
+
     /// <summary>Whatever draws in a step, every replica draws on its own stream. Spec: R20.1, R20.2.</summary>
     [Fact]
     public void A_draw_in_the_loss_or_backward_counts_too()

@@ -103,9 +103,9 @@ public sealed class TreeTests
     {
         using var scope = NewDisposeScope();
 #pragma warning disable CA1814 // A user may have one.
-        object[] refused = [new HashSet<string>(), new Queue<int>(), new int[2, 2], Enumerable.Range(0, 2).Where(i => i > 0), new Opaque(X())];
+        object[] refused = [new HashSet<string>(), new Queue<int>(), new int[2, 2], Enumerable.Range(0, 2).Where(i => i > 0), new Opaque(X()), new Opaque(new List<(string, Tensor)> { ("x", X()) })];
 #pragma warning restore CA1814
-        string[] names = ["HashSet", "Queue", "Int32[,]", "Iterator", "Opaque"];
+        string[] names = ["HashSet", "Queue", "Int32[,]", "Iterator", "Opaque", "Opaque"];
         foreach (var (value, name) in refused.Zip(names))
         {
             var error = Assert.Throws<ArgumentException>(() => scatter((X(), value), Two));
@@ -193,7 +193,7 @@ public sealed class TreeTests
         public Tensor Twin { get; }
     }
 
-    private sealed class Opaque(Tensor x)
+    private sealed class Opaque(object x)
     {
         public override string ToString() => $"{x}";
     }

@@ -8,7 +8,10 @@ namespace BridgeSharp;
 public static partial class bridge
 {
     /// <summary>Clip gradients to a norm over all of them, then each value to a range.</summary>
-    /// <remarks>Spec: R7.4. Source: torch/nn/utils/clip_grad.py</remarks>
+    /// <remarks>
+    /// Sparse gradients are clipped as the dense ones that they stand for, and stay sparse. Spec: R7.4.
+    /// Source: torch/nn/utils/clip_grad.py
+    /// </remarks>
     /// <param name="parameters">What has the gradients; those without are passed over.</param>
     /// <param name="max_norm">The largest Euclidean norm.</param>
     /// <param name="max_value">The largest absolute value.</param>
@@ -26,7 +29,7 @@ public static partial class bridge
 
         using var scope = NewDisposeScope();
         using var mode = no_grad();
-        var gradients = parameters.Select(parameter => parameter.grad).OfType<Tensor>().ToList();
+        var gradients = parameters.Where(parameter => parameter.grad is not null).Select(Clippable).ToList();
         double? norm = max_norm is { } most ? ClipNorm(gradients, most) : null;
         if (max_value is { } bound)
         {
@@ -34,6 +37,27 @@ public static partial class bridge
         }
 
         return norm;
+    }
+
+    /// <summary>Return what can be clipped: the gradient, of a sparse one its values, each index once.</summary>
+    private static Tensor Clippable(Parameter parameter)
+    {
+        var gradient = parameter.grad!;
+        if (!gradient.is_sparse)
+        {
+            return gradient;
+        }
+
+        var values = gradient.SparseValues;
+        if (values.size(0) == 0)
+        {
+            return values;
+        }
+
+        var (indices, inverse, _) = gradient.SparseIndices.unique(return_inverse: true, dim: 1);
+        var sums = zeros([indices.size(1), .. values.shape[1..]], values.dtype, values.device).index_add_(0, inverse!, values, 1);
+        parameter.grad = sparse_coo_tensor(indices, sums, gradient.shape);
+        return sums;
     }
 
     /// <summary>Scale all gradients where their norm is above the limit, in PyTorch's order of operations.</summary>

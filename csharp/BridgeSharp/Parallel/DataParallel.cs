@@ -25,6 +25,8 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
     // In an array: TorchSharp takes every field that is a tensor for a buffer.
     private readonly Tensor[] anchor;
 
+    private bool? drew;
+
     /// <summary>Replicate the module.</summary>
     /// <param name="module">The model, on <c>devices[0]</c>; its parameters are those to optimize.</param>
     /// <param name="devices">One per replica.</param>
@@ -101,13 +103,35 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
         base.Dispose(disposing);
     }
 
-    /// <summary>Bring the replicas up to date and run them.</summary>
+    /// <summary>Bring the replicas up to date and run them: in turn where the module draws, or may.</summary>
     private IReadOnlyList<object> Run(T input)
     {
-        bridge.resync(replicas);
-        Flags.Follow(replicas);
+        Follow.follow(replicas);
         var shards = bridge.scatter((object)input, devices, dim);
-        return bridge.parallel_apply([.. replicas], shards, devices: devices, states: RandomStates.draws(module) ? states : null);
+        var known = RandomStates.draws(module);
+        var in_turn = known || drew != false;
+        using var kept = NewDisposeScope();
+        var (random, buffers) = (states.snapshot(), new BufferSnapshot(replicas));
+        try
+        {
+            var outputs = bridge.parallel_apply(replicas, shards, devices: devices, states: in_turn ? states : null);
+            var moved = states.moved(random);
+            drew = (moved && !known) || drew == true;
+            if (in_turn || !moved || shards.Count == 1)
+            {
+                return [.. outputs.Select(output => Tree.MoveToOuterScope(output)!)];
+            }
+
+            // It drew for the first time while its replicas ran at once: undone; now in turn.
+            states.restore(random);
+            buffers.Restore();
+        }
+        finally
+        {
+            Array.ForEach(random, state => state.Dispose());
+        }
+
+        return [.. Run(input).Select(output => Tree.MoveToOuterScope(output)!)];
     }
 
     /// <summary>Gather the outputs.</summary>

@@ -29,20 +29,26 @@ public static class StateDict
     /// <exception cref="InvalidOperationException">Keys that are missing, unexpected, or of another shape or dtype, listed.</exception>
     public static void Load(nn.Module module, IReadOnlyDictionary<string, Tensor> source, string prefix = "")
     {
-        var own = Of(module);
         var names = source.Keys.Select(name => Without(prefix, name)).ToList();
         var state = names.Zip(source.Values).GroupBy(pair => pair.First).ToDictionary(group => group.Key, group => group.Last().Second);
-        var faults = Twice(names).Concat(Faults(own, state)).ToList();
+        Check(module, state, names);
+        using var mode = no_grad();
+        foreach (var (name, tensor) in Of(module))
+        {
+            tensor.copy_(state[name]);
+        }
+    }
+
+    /// <summary>Refuse a state that does not fit, or whose names are there twice.</summary>
+    /// <remarks>Spec: R6.2, R6.6.</remarks>
+    /// <exception cref="InvalidOperationException">Keys that are missing, unexpected, or of another shape or dtype, listed.</exception>
+    internal static void Check(nn.Module module, IReadOnlyDictionary<string, Tensor> state, IEnumerable<string>? names = null)
+    {
+        var faults = Twice(names ?? []).Concat(Faults(Of(module), state)).ToList();
         if (faults.Count > 0)
         {
             throw new InvalidOperationException(
                 $"Error(s) in loading state_dict for {module.GetName()}:\n\t{string.Join("\n\t", faults)}");
-        }
-
-        using var mode = no_grad();
-        foreach (var (name, tensor) in own)
-        {
-            tensor.copy_(state[name]);
         }
     }
 
@@ -65,7 +71,7 @@ public static class StateDict
     }
 
     /// <summary>Describe names that are there with the prefix and without it.</summary>
-    private static IEnumerable<string> Twice(List<string> names)
+    private static IEnumerable<string> Twice(IEnumerable<string> names)
     {
         var twice = names.GroupBy(name => name).Where(group => group.Count() > 1).Select(group => group.Key).ToList();
         if (twice.Count > 0)

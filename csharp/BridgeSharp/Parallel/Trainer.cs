@@ -156,7 +156,11 @@ public sealed class Trainer : IDisposable
     /// <remarks>Spec: R8.4.</remarks>
     /// <param name="inputs">A tensor <c>(N, *)</c> or a tree; a tuple holds positional arguments.</param>
     /// <returns>The outputs <c>(N, *)</c> on <c>devices[0]</c>.</returns>
-    public object predict(object inputs) => Evaluation.Predict(replicas, devices, inputs);
+    public object predict(object inputs)
+    {
+        Follow.follow(replicas, options.buffers);
+        return Evaluation.Predict(replicas, devices, inputs);
+    }
 
     /// <summary>Average a measure over all samples, in evaluation mode.</summary>
     /// <remarks>Spec: R8.4.</remarks>

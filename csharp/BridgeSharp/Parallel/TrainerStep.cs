@@ -131,7 +131,7 @@ internal sealed class TrainerStep : IDisposable
     /// <summary>Run forwards and backwards: in turn where the model draws, or may.</summary>
     private (double Loss, double Count) Gradients(IReadOnlyList<(object Inputs, object Targets)> shards, RandomStates? own)
     {
-        Flags.Follow(replicas);
+        Follow.follow(replicas, options.buffers);
         foreach (var replica in replicas)
         {
             replica.zero_grad(set_to_none: true);

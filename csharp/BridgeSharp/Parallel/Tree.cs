@@ -53,7 +53,7 @@ internal static class Tree
     /// <summary>Tell whether a leaf would take the whole batch to every shard: a set, a sequence, an object with tensors.</summary>
     public static bool HoldsSamples(object? leaf)
         => leaf is not (null or IConvertible or nn.Module or Size)
-            && (leaf is IEnumerable || Container.Fields(leaf.GetType()).Any(field => field.GetValue(leaf) is Tensor));
+            && (leaf is IEnumerable || Container.Fields(leaf.GetType()).Any(field => Tensors(field.GetValue(leaf)).Any()));
 
     /// <summary>Say what a value is, for an error.</summary>
     public static string Describe(object? value) => value switch

@@ -1,5 +1,8 @@
 """Clipping gradients."""
 
+from typing import Any
+
+import pytest
 import torch
 
 from bridge import clip_gradients
@@ -24,3 +27,19 @@ def test_vectors(case: Case) -> None:
             assert (parameter.grad is None) == (expected is None)
             if parameter.grad is not None:
                 assert_close(parameter.grad, tensor(expected), case.get("relative", 0))
+
+
+@pytest.mark.parametrize("limits", [(2.5, None), (None, 0.5), (8.0, 3.5)])
+def test_sparse_gradients_are_clipped_as_dense_ones(limits: tuple[Any, Any]) -> None:
+    """An index may be there twice: its values are added first. Spec: R7.4."""
+    values = torch.tensor([[3.0, 0.0], [-4.0, 0.25], [1.0, 0.0]]).double()
+    sparse = torch.sparse_coo_tensor(torch.tensor([[2, 0, 2]]), values, (4, 2))
+    table, dense, empty = (torch.zeros(4, 2, dtype=torch.float64) for _ in range(3))
+    table.grad, dense.grad = sparse, sparse.to_dense()
+    empty.grad = torch.sparse_coo_tensor(
+        torch.zeros(1, 0).long(), torch.zeros(0, 2), (4, 2)
+    ).double()
+    norm = clip_gradients([table, empty], *limits)
+    assert norm == clip_gradients([dense], *limits)
+    assert table.grad.is_sparse
+    assert_close(table.grad.to_dense(), dense.grad, 1e-15)

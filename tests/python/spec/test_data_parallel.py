@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -55,6 +56,31 @@ def test_synchronized_batch_norm_makes_it_one_model() -> None:
         assert one.grad is not None
         assert other.grad is not None
         assert torch.allclose(one.grad, other.grad, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("norms", [(nn.Identity, nn.Identity), (SyncBatchNorm, nn.BatchNorm1d)])
+def test_several_forwards_may_come_before_a_backward(norms: tuple[Any, Any]) -> None:
+    """Two batches in one loss are differentiated as on one device. Spec: R25.4."""
+    module, plain = map(network, norms)
+    net = bridge.DataParallel(module, ["cpu"] * 3)
+    one, other = torch.randn(2, 8, 4, dtype=torch.float64)
+    for run in (net, plain):
+        torch.autograd.backward((run(one) * run(other)).sum())
+    for own, expected in zip(module.parameters(), plain.parameters(), strict=True):
+        assert own.grad is not None
+        assert expected.grad is not None
+        assert torch.allclose(own.grad, expected.grad, rtol=0, atol=1e-12)
+
+
+def test_backward_after_an_update_is_refused() -> None:
+    """A graph of parameters that have changed since fails, as on one device. Spec: R25.4."""
+    module = network()
+    net = bridge.DataParallel(module, ["cpu"] * 2)
+    loss = net(torch.ones(4, 4, dtype=torch.float64)).sum()
+    torch.nn.init.ones_(module.get_parameter("3.weight"))
+    net(torch.ones(4, 4, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
 
 
 def test_training_loop_stays_as_it_is() -> None:

@@ -91,6 +91,33 @@ def test_replicas_follow_what_is_frozen_and_in_which_mode(mode: Any) -> None:  #
         assert float((one - other).detach().abs().max()) <= 1e-12
 
 
+@pytest.mark.parametrize("mode", ["master", "all"])
+def test_replicas_follow_values_that_change_between_steps(mode: Any) -> None:  # noqa: ANN401
+    """A model that is loaded, then clamped, predicts and trains as one. Spec: R4.11, R8.1."""
+    torch.manual_seed(2)
+    models = [nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4).eval(), nn.Linear(4, 2)).double()]
+    models.append(copy.deepcopy(models[0]))
+    loaded = {name: torch.rand_like(value) + 1 if value.is_floating_point() else value
+              for name, value in models[0].state_dict().items()}  # fmt: skip
+    inputs, targets = torch.randn(7, 3).double(), torch.randn(7, 2).double()
+    outputs = []
+    for model, count in zip(models, (3, 1), strict=True):
+        trainer = Trainer(
+            model, lambda parameters: torch.optim.SGD(parameters, lr=0.5), functional.mse_loss,
+            [CPU] * count, mode=mode,
+        )  # fmt: skip
+        model.load_state_dict(loaded)
+        predicted = trainer.predict(inputs)
+        trainer.step(inputs, targets)
+        for parameter in model.parameters():
+            parameter.data.clamp_(-0.25, 0.25)
+        outputs.append(
+            [predicted, torch.tensor(trainer.step(inputs, targets)), *model.parameters()]
+        )
+    for one, other in zip(*outputs, strict=True):
+        assert float((one - other).detach().abs().max()) <= 1e-12
+
+
 class Language(nn.Module):
     """Predicts the next of seven words; the output layer has the weight of the embedding."""
 

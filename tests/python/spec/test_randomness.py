@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from bridge import RandomStates, SyncBatchNorm, Trainer, parallel_apply
+from bridge import DataParallel, RandomStates, SyncBatchNorm, Trainer, parallel_apply
 from bridge.parallel.random_states import draws
 from tests.python.spec.vectors import Case, assert_same, cases, tensor
 
@@ -104,6 +104,20 @@ def test_a_late_draw_is_undone_and_done_again() -> None:
         calls.append(len(trainer.replicas[1].outputs))  # type: ignore[arg-type]
     assert calls == [1, 2, 4, 5, 6]
     assert [int(replica.get_buffer("steps")) for replica in trainer.replicas] == [5, 5]
+
+
+def test_data_parallel_finds_out_that_its_module_draws() -> None:
+    """It runs in turn at first, and again after a late draw: every run is the same. Spec: R20.3."""
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        net = DataParallel(Drawing("rand", first=2), [CPU] * 4)
+        ones = torch.ones(4000, 3, dtype=torch.float64)
+        runs.append([net(ones).detach() for _ in range(4)])
+        assert int(net.module.get_buffer("steps")) == 4
+    assert_same(runs[0], runs[1])
+    shards = runs[0][3].chunk(4)
+    assert all(not torch.equal(a, b) for i, a in enumerate(shards) for b in shards[:i])
 
 
 def test_a_draw_in_the_loss_or_backward_counts_too() -> None:

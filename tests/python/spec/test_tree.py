@@ -137,6 +137,7 @@ def test_tuples_of_torch_keep_their_type() -> None:
         lambda: iter(["a", "b"]),
         lambda: range(2),
         lambda: SimpleNamespace(x=torch.zeros(2)),
+        lambda: SimpleNamespace(parts=[("x", torch.zeros(2))]),
         lambda: pack_sequence([torch.zeros(2), torch.zeros(1)]),
     ],
 )
