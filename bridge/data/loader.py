@@ -143,7 +143,10 @@ class Loader:
 
 
 def _check_least(name: str, value: int, least: int) -> None:
-    """Refuse a number that is too small."""
+    """Refuse a number that is not whole, or too small."""
+    if value % 1 != 0:
+        message = f"Loader: expected {name} to be a whole number, got {value}"
+        raise ValueError(message)
     if value < least:
         message = f"Loader: expected {name} of at least {least}, got {value}"
         raise ValueError(message)

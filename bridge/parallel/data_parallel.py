@@ -123,7 +123,14 @@ class _Backward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:  # noqa: ANN401
-        """Differentiate the replicas' graphs, and add their gradients to the module's."""
+        """Differentiate the replicas' graphs, and add their gradients to the module's.
+
+        Raises:
+            RuntimeError: a backward whose gradients are to be differentiated again.
+        """
+        if torch.is_grad_enabled():
+            message = "DataParallel: expected a backward without create_graph, got it on"
+            raise RuntimeError(message)
         replicas, leaves, outputs = ctx.held
         for replica in replicas[1:]:
             replica.zero_grad(set_to_none=True)

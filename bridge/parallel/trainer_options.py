@@ -52,7 +52,7 @@ class TrainerOptions:
         _check_choice("reduction", self.reduction, ("mean", "sum", "count"))
         _check_choice("mode", self.mode, ("master", "all"))
         _check_choice("buffers", self.buffers, ("first", "mean", "each"))
-        if self.accumulate != int(self.accumulate):
+        if self.accumulate % 1 != 0:
             message = f"Trainer: expected accumulate to be a whole number, got {self.accumulate}"
             raise ValueError(message)
         if self.accumulate < 1:

@@ -90,6 +90,21 @@ public sealed class DataParallelTests
         Assert.Contains("modified by an inplace operation", net.failure!.Message, StringComparison.Ordinal);
     }
 
+    /// <summary>A gradient that is to be differentiated again would lack its graph. Spec: R25.4.</summary>
+    [Fact]
+    public void Second_derivatives_are_refused()
+    {
+        using var scope = NewDisposeScope();
+        var module = Network();
+        using var net = new DataParallel<Tensor, Tensor>(module, Cpus(2));
+        var loss = net.call(Inputs(4)).sum();
+
+        Assert.ThrowsAny<Exception>(() => loss.backward(create_graph: true));
+
+        Assert.Equal("DataParallel: expected a backward without create_graph, got it on", net.failure!.Message);
+        Assert.All(module.parameters(), parameter => Assert.Null(parameter.grad));
+    }
+
     /// <summary>An optimizer on its parameters trains the module; replicas follow. Spec: R25.2.</summary>
     [Fact]
     public void Training_loop_stays_as_it_is()

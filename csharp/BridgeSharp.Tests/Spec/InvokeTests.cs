@@ -52,6 +52,15 @@ public sealed class InvokeTests
         Same.Trees(tensor([-4.0]), parallel_apply([new Flagged()], [batch], [new Dictionary<string, object?> { ["negative"] = true }])[0]);
     }
 
+    /// <summary>A module that cannot be called is refused by its type. Spec: R3.1.</summary>
+    [Fact]
+    public void Modules_without_forward_are_named()
+    {
+        using var scope = NewDisposeScope();
+        var error = Assert.Throws<ArgumentException>(() => Invoke.Call(nn.ModuleDict(), ones(1)));
+        Assert.StartsWith("parallel_apply: expected a Module with a forward method, got TorchSharp.Modules.ModuleDict", error.Message, StringComparison.Ordinal);
+    }
+
     /// <summary>Arguments of types that do not fit the module are refused, and both are named. Spec: R3.1.</summary>
     [Fact]
     public void Arguments_that_do_not_fit_are_named()

@@ -47,7 +47,8 @@ public sealed class SamplesTests
         Assert.Throws<ArgumentException>(() => new Loader<(Tensor, Tensor, Tensor)>((ones(2), ones(2)), 2).Single());
         Assert.Throws<ArgumentException>(() => new Loader<(Tensor, string)>((ones(2), ones(2)), 2).Single());
         Assert.Throws<ArgumentException>(() => new Loader<Dictionary<string, string>>(new Dictionary<string, Tensor> { ["x"] = ones(2) }, 2).Single());
-        Assert.Throws<ArgumentException>(() => new Loader<object>(new[] { new Point(1, 2) }, 2).Single());
+        error = Assert.Throws<ArgumentException>(() => new Loader<object>(new[] { new Point(1, 2) }, 2).Single());
+        Assert.Equal("Loader: expected samples that can hold tensors, got Point", error.Message);
     }
 
     private sealed record Point(int X, int Y);

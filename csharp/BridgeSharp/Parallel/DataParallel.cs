@@ -182,6 +182,11 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
 
         private static void Differentiate(Held held, List<Tensor> grad_outputs)
         {
+            if (is_grad_enabled())
+            {
+                throw new InvalidOperationException("DataParallel: expected a backward without create_graph, got it on");
+            }
+
             foreach (var replica in held.Replicas.Skip(1))
             {
                 replica.zero_grad(set_to_none: true);

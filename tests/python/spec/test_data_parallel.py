@@ -83,6 +83,18 @@ def test_backward_after_an_update_is_refused() -> None:
         loss.backward()
 
 
+def test_second_derivatives_are_refused() -> None:
+    """A gradient that is to be differentiated again would lack its graph. Spec: R25.4."""
+    module = network()
+    net = bridge.DataParallel(module, ["cpu"] * 2)
+    inputs = torch.ones(4, 4, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError) as caught:
+        torch.autograd.grad(net(inputs).sum(), inputs, create_graph=True)
+    expected = "DataParallel: expected a backward without create_graph, got it on"
+    assert str(caught.value) == expected
+    assert all(parameter.grad is None for parameter in module.parameters())
+
+
 def test_training_loop_stays_as_it_is() -> None:
     """An optimizer on its parameters trains the module; replicas follow. Spec: R25.2."""
     module = network()

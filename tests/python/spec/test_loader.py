@@ -100,6 +100,13 @@ def test_one_iteration_at_a_time() -> None:
     assert loader.state_dict() == {"epoch": 5, "position": 0, "seed": 3}
 
 
+def test_a_part_of_a_sample_is_refused() -> None:
+    """Batches have whole numbers of samples. Spec: R17.5."""
+    expected = "Loader: expected batch_size to be a whole number, got 2.5"
+    with refusal({"raises": {"ValueError": expected}}):
+        Loader(range(5), 2.5)  # type: ignore[arg-type]
+
+
 def test_a_state_that_is_refused_changes_nothing() -> None:
     """A loader that refuses a state goes on as before. Spec: R17.5."""
     loader = Loader(range(3), 1, shuffle=False)

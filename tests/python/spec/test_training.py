@@ -70,6 +70,8 @@ def test_numbers_out_of_range_are_refused() -> None:
     expected = "Trainer: expected accumulate to be a whole number, got 1.5"
     with refusal({"raises": {"ValueError": expected}}):
         Trainer(model, optimizer, functional.mse_loss, accumulate=1.5)  # type: ignore[arg-type]
+    with refusal({"raises": {"ValueError": expected.replace("1.5", "nan")}}):
+        Trainer(model, optimizer, functional.mse_loss, accumulate=float("nan"))  # type: ignore[arg-type]
     with refusal({"raises": {"ValueError": "Trainer: expected epochs of at least 0, got -1"}}):
         Trainer(model, optimizer, functional.mse_loss).fit([], epochs=-1)
 
