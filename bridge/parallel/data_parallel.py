@@ -93,12 +93,12 @@ class DataParallel(nn.Module):
         outputs = parallel_apply(replicas, shards, named, self.devices, states=states)
         drew = self._states.moved(random)
         self._drew = (drew and not known) or bool(self._drew)
-        if in_turn or not drew or len(shards) == 1:
-            return outputs
-        # It drew for the first time while its replicas ran at once: undone; now in turn.
-        self._states.restore(random)
-        buffers.restore()
-        return self._run(inputs, kwargs)
+        if drew and not in_turn and len(shards) > 1:
+            # It drew for the first time while its replicas ran at once: undone; now in turn.
+            self._states.restore(random)
+            buffers.restore()
+            outputs = self._run(inputs, kwargs)
+        return outputs
 
     def _join(self, outputs: list[Any]) -> Any:  # noqa: ANN401 - any tree
         """Gather the outputs."""

@@ -1,6 +1,7 @@
 """What the model is now, for its replicas."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 import torch
 from torch import nn
@@ -37,6 +38,8 @@ def follow(replicas: Sequence[nn.Module], buffers: Buffers = "first") -> None:
                 own.data.copy_(values[name])
         for module, first in zip(replica.modules(), replicas[0].modules(), strict=True):
             module.training = first.training
+            if type(first).get_extra_state is not nn.Module.get_extra_state:
+                module.set_extra_state(deepcopy(first.get_extra_state()))
         parameters = zip(replica.parameters(), replicas[0].parameters(), strict=True)
         for parameter, leader in parameters:
             parameter.requires_grad = leader.requires_grad

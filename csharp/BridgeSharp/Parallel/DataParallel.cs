@@ -112,26 +112,19 @@ public sealed class DataParallel<T, TResult> : nn.Module<T, TResult>
         var in_turn = known || drew != false;
         using var kept = NewDisposeScope();
         var (random, buffers) = (states.snapshot(), new BufferSnapshot(replicas));
-        try
+        Array.ForEach(random, state => kept.Attach(state));
+        var outputs = bridge.parallel_apply(replicas, shards, devices: devices, states: in_turn ? states : null);
+        var moved = states.moved(random);
+        drew = (moved && !known) || drew == true;
+        if (moved && !in_turn && shards.Count > 1)
         {
-            var outputs = bridge.parallel_apply(replicas, shards, devices: devices, states: in_turn ? states : null);
-            var moved = states.moved(random);
-            drew = (moved && !known) || drew == true;
-            if (in_turn || !moved || shards.Count == 1)
-            {
-                return [.. outputs.Select(output => Tree.MoveToOuterScope(output)!)];
-            }
-
             // It drew for the first time while its replicas ran at once: undone; now in turn.
             states.restore(random);
             buffers.Restore();
-        }
-        finally
-        {
-            Array.ForEach(random, state => state.Dispose());
+            outputs = Run(input);
         }
 
-        return [.. Run(input).Select(output => Tree.MoveToOuterScope(output)!)];
+        return [.. outputs.Select(output => Tree.MoveToOuterScope(output)!)];
     }
 
     /// <summary>Gather the outputs.</summary>

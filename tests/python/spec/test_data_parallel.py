@@ -135,6 +135,27 @@ def test_replicas_follow_what_is_frozen() -> None:
     assert module.weight.grad.tolist() == [[3, 3]]
 
 
+def test_replicas_follow_extra_state() -> None:
+    """What a module has beside its tensors follows too, where it says so. Spec: R4.11."""
+
+    class Scaled(nn.Module):
+        factor = 1
+
+        def get_extra_state(self) -> int:
+            return self.factor
+
+        def set_extra_state(self, state: int) -> None:
+            self.factor = state
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.factor
+
+    module = Scaled()
+    net = bridge.DataParallel(module, ["cpu"] * 2)
+    module.factor = 3
+    assert net(torch.ones(2)).tolist() == [3, 3]
+
+
 def test_module_keeps_the_buffers_of_replica_0() -> None:
     """Batch norm sees its shard; the module keeps what replica 0 saw. Spec: R25.3."""
     module = nn.BatchNorm1d(2, momentum=1.0).double()
