@@ -34,7 +34,7 @@ internal static class TrainingState
     /// <summary>List the parameters of a model, a tied one once.</summary>
     public static IEnumerable<(string Name, Tensor Parameter)> Parameters(nn.Module model)
         => model.named_parameters().Select(named => (named.name, (Tensor)named.parameter)).Concat(Unregistered.Parameters(model))
-            .DistinctBy(named => named.Item2.Handle);
+            .DistinctBy(named => TensorCopier.Identity(named.Item2));
 
     /// <summary>List the types and modes of layers, the flags of parameters, and the options of optimizers.</summary>
     /// <remarks>Spec: R30.1.</remarks>

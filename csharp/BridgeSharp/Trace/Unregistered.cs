@@ -44,7 +44,7 @@ internal static class Unregistered
             {
                 var target = link.Target!;
                 var found = (registered.GetValueOrDefault(target) ?? Name(holder.Name, link.Label), target);
-                if (target is nn.Module layer ? !registered.ContainsKey(target) : target is Tensor tensor && IsParameter(tensor) && tensors.Add(tensor.Handle))
+                if (target is nn.Module layer ? !registered.ContainsKey(target) : target is Tensor tensor && IsParameter(tensor) && tensors.Add(TensorCopier.Identity(tensor)))
                 {
                     tensors.UnionWith(target is nn.Module own ? Own(own) : []);
                     yield return found;
@@ -58,7 +58,7 @@ internal static class Unregistered
     private static bool IsParameter(Tensor tensor) => !tensor.IsInvalid && tensor.requires_grad && tensor.is_leaf;
 
     private static IEnumerable<nint> Own(nn.Module layer)
-        => layer.named_parameters(false).Select(named => named.parameter.Handle).Concat(layer.named_buffers(false).Select(named => named.buffer.Handle));
+        => layer.named_parameters(false).Select(named => (Tensor)named.parameter).Concat(layer.named_buffers(false).Select(named => named.buffer)).Select(TensorCopier.Identity);
 
     private static string Name(string holder, string label)
         => $"{holder}{label.Replace('[', '.').Replace("]", "", StringComparison.Ordinal)}".TrimStart('.');
