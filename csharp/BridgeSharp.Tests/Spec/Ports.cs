@@ -172,7 +172,7 @@ internal sealed class PortOfPairs : nn.Module<Tensor, Tensor>
             : base("splitter") => RegisterComponents();
 
         public (Tensor Left, Tensor Right) forward(Tensor input, int times)
-            => times > 1 ? this.forward(input * times, times - 1) : (fc.forward(input), input);
+            => times > 1 ? this.forward(input * times, times - 1) : (fc.forward(input), input + fc.bias!);
     }
 }
 #pragma warning restore CA1001, CA1812, CA2007, CA2213

@@ -1,4 +1,5 @@
 using System.Reflection;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using BridgeSharp.Parallel;
 using TorchSharp;
@@ -33,8 +34,7 @@ internal static class TrainingState
 
     /// <summary>List the parameters of a model, a tied one once.</summary>
     public static IEnumerable<(string Name, Tensor Parameter)> Parameters(nn.Module model)
-        => model.named_parameters().Select(named => (named.name, (Tensor)named.parameter)).Concat(Unregistered.Parameters(model))
-            .DistinctBy(named => TensorCopier.Identity(named.Item2));
+        => Registered.Named(model).Select(named => (named.Name, (Tensor)named.Parameter)).Concat(Unregistered.Parameters(model));
 
     /// <summary>List the types and modes of layers, the flags of parameters, and the options of optimizers.</summary>
     /// <remarks>Spec: R30.1.</remarks>
@@ -81,33 +81,59 @@ internal static class TrainingState
             FormattableString.Invariant($"optimizer{own.Index}"), FormattableString.Invariant($"group{group.Index}"), (object?)group.Item.LearningRate)));
 
     /// <summary>List the state of an optimizer under the names of the model's parameters.</summary>
-    /// <remarks>TorchSharp makes the state with the optimizer, PyTorch with the first step: it is listed from there on.</remarks>
     public static IEnumerable<(string Name, string Part, object Value)> OptimizerState(optim.Optimizer optimizer, nn.Module model)
     {
-        if (optimizer is not OptimizerHelper helper)
-        {
-            yield break;
-        }
-
-        var states = helper.parameters().Zip(helper.state_dict().State).ToDictionary(pair => pair.First.Handle, pair => pair.Second);
+        var states = optimizer is Optim.Optimizer own ? Entries(own) : Entries(optimizer);
         foreach (var (name, parameter) in Parameters(model))
         {
-            var fields = states.TryGetValue(parameter.Handle, out var state) ? Fields(state) : [];
-            if (fields.Any(field => field.Value is 0L))
+            foreach (var (part, value) in states.GetValueOrDefault(TensorCopier.Identity(parameter), []).OrderBy(entry => entry.Part, StringComparer.Ordinal))
             {
-                continue;
-            }
-
-            foreach (var (part, value) in fields.Where(field => field.Value is long or Tensor).OrderBy(field => field.Name, StringComparer.Ordinal))
-            {
-                yield return (name, part, value!);
+                if (part == "step")
+                {
+                    yield return (name, part, value is Tensor step ? (long)step.to(float64).item<double>() : Convert.ToInt64(value, null));
+                }
+                else if (value is not null)
+                {
+                    yield return (name, part, value);
+                }
             }
         }
     }
 
+    /// <summary>List the state of each parameter.</summary>
+    private static Dictionary<nint, List<(string Part, object? Value)>> Entries(Optim.Optimizer optimizer)
+    {
+        var state = (IDictionary<long, object?>)optimizer.state_dict()["state"]!;
+        var parameters = optimizer.param_groups.SelectMany(group => group.Parameters).ToList();
+        return state.ToDictionary(
+            entry => TensorCopier.Identity(parameters[(int)entry.Key]),
+            entry => ((IDictionary<string, object?>)entry.Value!).Select(pair => (pair.Key, pair.Value)).ToList());
+    }
+
+    /// <summary>List the state of each parameter in an optimizer of TorchSharp's.</summary>
+    /// <remarks>TorchSharp makes the state with the optimizer, PyTorch with the first step: it is listed from there on.</remarks>
+    private static Dictionary<nint, List<(string Part, object? Value)>> Entries(optim.Optimizer optimizer)
+    {
+        if (optimizer is not OptimizerHelper helper)
+        {
+            return [];
+        }
+
+        return helper.parameters().Zip(helper.state_dict().State)
+            .Select(pair => (pair.First, Fields: Fields(pair.Second).Where(field => field.Value is long or Tensor).ToList()))
+            .Where(pair => !pair.Fields.Any(field => field.Value is 0L))
+            .DistinctBy(pair => TensorCopier.Identity(pair.First))
+            .ToDictionary(pair => TensorCopier.Identity(pair.First), pair => pair.Fields);
+    }
+
     private static IEnumerable<(string Option, object? Value)> OptionsOf(optim.ILearningRateController group)
     {
-        var known = group is ParamGroup { Options: { } options } ? Fields(options).ToDictionary(field => field.Name, field => field.Value) : [];
+        if (group is Optim.ParamGroup own)
+        {
+            return Options.Where(own.has).Select(option => (option, own[option] is ITuple pair ? Enumerable.Range(0, pair.Length).Select(i => pair[i]).ToArray() : own[option]));
+        }
+
+        var known = group is ParamGroup { Options: { } options } ? Fields(options).ToDictionary(field => field.Part, field => field.Value) : [];
         known["lr"] = group.LearningRate;
         if (known.TryGetValue("beta1", out var beta1) && known.TryGetValue("beta2", out var beta2))
         {
@@ -117,6 +143,6 @@ internal static class TrainingState
         return Options.Where(known.ContainsKey).Select(option => (option, known[option]));
     }
 
-    private static IReadOnlyList<(string Name, object? Value)> Fields(object holder)
+    private static List<(string Part, object? Value)> Fields(object holder)
         => [.. holder.GetType().GetFields(BindingFlags.Instance | BindingFlags.Public).Select(field => (field.Name, field.GetValue(holder)))];
 }
