@@ -1,4 +1,5 @@
 using System.Reflection;
+using System.Reflection.Metadata;
 using System.Reflection.PortableExecutable;
 using System.Runtime.Loader;
 using System.Text.Json.Nodes;
@@ -104,7 +105,7 @@ public sealed class PortAssemblyTests
         using var copy = new TraceFolder();
         var path = Path.Combine(copy.Path, "damaged.dll");
         var image = File.ReadAllBytes(typeof(PortAssemblyTests).Assembly.Location);
-        BitConverter.TryWriteBytes(image.AsSpan(DebugOffset(image)), int.MaxValue); // .NET does not look at this, but the rewriter does.
+        image[BodyOffset(image, nameof(PortOfThree))] = 0; // Neither a small body nor a large one: .NET would find out when the method runs.
         File.WriteAllBytes(path, image);
         var damaged = PortAssembly.load(path, new AssemblyLoadContext("damaged"));
         Assert.Same(damaged, PortAssembly.load(path, AssemblyLoadContext.GetLoadContext(damaged)!));
@@ -113,6 +114,29 @@ public sealed class PortAssemblyTests
         Assert.Equal(["fc1", "act", "drop", "fc2"], unseen.Keys);
         Assert.All(unseen.Values, reason => Assert.StartsWith("no call of the layer was seen in this step: damaged.dll could not be rewritten: ", reason, StringComparison.Ordinal));
         Assert.Equal(image, File.ReadAllBytes(path));
+    }
+
+    /// <summary>What lies beside an assembly is rewritten when it is needed, and keeps its name and key. Spec: R33.1.</summary>
+    [Fact]
+    public void What_the_port_needs_is_observed()
+    {
+        using var folder = new TraceFolder();
+        using var copy = new TraceFolder();
+        var key = typeof(object).Assembly.GetName().GetPublicKey();
+        var path = Path.Combine(copy.Path, "Port.dll");
+        File.Copy(typeof(PortAssemblyTests).Assembly.Location, path);
+        using (var needed = Mono.Cecil.AssemblyDefinition.ReadAssembly(path))
+        {
+            (needed.Name.Name, needed.Name.PublicKey) = ("Needed", key);
+            needed.Write(Path.Combine(copy.Path, "Needed.dll"));
+        }
+
+        var context = new AssemblyLoadContext("needed");
+        PortAssembly.load(path, context);
+        var assembly = context.LoadFromAssemblyName(new AssemblyName("Needed"));
+        Assert.Equal(("Needed", key), (assembly.GetName().Name, assembly.GetName().GetPublicKey()));
+        Train(assembly, nameof(PortOfThree), folder.Path);
+        Assert.Equal(["first", "first", "first", ""], Of(folder, "forward", "activation").Select(record => (string)record["name"]!));
     }
 
     /// <summary>An exception in rewritten code has the lines of the source. Spec: R33.1.</summary>
@@ -128,13 +152,16 @@ public sealed class PortAssemblyTests
     private static IEnumerable<JsonObject> Of(TraceFolder folder, string phase, string kind)
         => folder.Read().Where(record => (int)record["step"]! == 0 && (string)record["phase"]! == phase && (string)record["kind"]! == kind && !record.ContainsKey("unobserved"));
 
-    /// <summary>Find where the header of an assembly says where its debug directory is.</summary>
-    private static int DebugOffset(byte[] image)
+    /// <summary>Find where the body of a port's <c>forward</c> begins.</summary>
+    private static int BodyOffset(byte[] image, string port)
     {
         using var stream = new MemoryStream(image);
         using var reader = new PEReader(stream);
-        var directories = reader.PEHeaders.PEHeader!.Magic == PEMagic.PE32 ? 96 : 112;
-        return reader.PEHeaders.PEHeaderStartOffset + directories + (6 * 8);
+        var metadata = reader.GetMetadataReader();
+        var type = metadata.TypeDefinitions.Select(metadata.GetTypeDefinition).Single(type => metadata.StringComparer.Equals(type.Name, port));
+        var forward = type.GetMethods().Select(metadata.GetMethodDefinition).Single(method => metadata.StringComparer.Equals(method.Name, "forward"));
+        var section = reader.PEHeaders.SectionHeaders[reader.PEHeaders.GetContainingSectionIndex(forward.RelativeVirtualAddress)];
+        return forward.RelativeVirtualAddress - section.VirtualAddress + section.PointerToRawData;
     }
 
     /// <summary>Take two steps of a port, recorded if there is a path; return the digests of outputs, parameters, gradients and random state.</summary>
