@@ -1,6 +1,6 @@
 """Takes down the gradients of what comes out of layers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -38,9 +38,9 @@ class OutputGradients:
             tensor: the output.
         """
         if tensor.requires_grad:
-            hook = self._hook(output, self._outputs[output.replica])
+            seen = self._seen(output, self._outputs[output.replica])
             self._outputs[output.replica] += 1
-            tensor.register_hook(hook)  # type: ignore[no-untyped-call]
+            register(tensor, seen)
 
     def next_forward(self) -> None:
         """Say that what is observed from here on belongs to another forward."""
@@ -57,13 +57,32 @@ class OutputGradients:
             own.clear()
         return taken
 
-    def _hook(self, output: Record, number: int) -> Callable[[torch.Tensor], None]:
-        """Make the hook of a tensor."""
+    def _seen(self, output: Record, number: int) -> Callable[[torch.Tensor], None]:
+        """Make what is shown the gradient of an output."""
         forward = self._forward
         record = replace(output, phase="backward", kind="gradient")
 
-        def hook(gradient: torch.Tensor) -> None:
+        def seen(gradient: torch.Tensor) -> None:
             entry = self._keeper.entry(record, gradient)
             self._taken[output.replica].append((forward, number, entry))
 
-        return hook
+        return seen
+
+
+def register(tensor: torch.Tensor, seen: Callable[[torch.Tensor], None]) -> None:
+    """Show the gradient of a tensor as it is now, also where it is changed in place afterwards.
+
+    Before PyTorch 2.0 a hook of a tensor that was changed in place stays with what it was before:
+    the function that made it has the hook.
+    """
+    if tensor.grad_fn is None:
+        tensor.register_hook(seen)  # type: ignore[no-untyped-call]
+        return
+    number = tensor.output_nr
+
+    def hook(_: object, gradients: Sequence[torch.Tensor | None]) -> None:
+        gradient = gradients[number]
+        if gradient is not None:
+            seen(gradient)
+
+    tensor.grad_fn.register_hook(hook)

@@ -110,7 +110,7 @@ public sealed class PortAssemblyTests
         var damaged = PortAssembly.load(path, new AssemblyLoadContext("damaged"));
         Assert.Same(damaged, PortAssembly.load(path, AssemblyLoadContext.GetLoadContext(damaged)!));
         Train(damaged, nameof(PortOfChildren), folder.Path);
-        var unseen = folder.Read().Where(record => record.ContainsKey("unobserved")).ToDictionary(record => (string)record["name"]!, record => (string)record["unobserved"]!);
+        var unseen = folder.Read().Where(record => (int)record["step"]! == 0 && record.ContainsKey("unobserved")).ToDictionary(record => (string)record["name"]!, record => (string)record["unobserved"]!);
         Assert.Equal(["fc1", "act", "drop", "fc2"], unseen.Keys);
         Assert.All(unseen.Values, reason => Assert.StartsWith("no call of the layer was seen in this step: damaged.dll could not be rewritten: ", reason, StringComparison.Ordinal));
         Assert.Equal(image, File.ReadAllBytes(path));
@@ -134,7 +134,7 @@ public sealed class PortAssemblyTests
         var context = new AssemblyLoadContext("needed");
         PortAssembly.load(path, context);
         var assembly = context.LoadFromAssemblyName(new AssemblyName("Needed"));
-        Assert.Equal(("Needed", key), (assembly.GetName().Name, assembly.GetName().GetPublicKey()));
+        Assert.Equal(key, assembly.GetName().GetPublicKey());
         Train(assembly, nameof(PortOfThree), folder.Path);
         Assert.Equal(["first", "first", "first", ""], Of(folder, "forward", "activation").Select(record => (string)record["name"]!));
     }
