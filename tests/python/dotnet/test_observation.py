@@ -41,8 +41,8 @@ class Unregistered(torch.nn.Module):
     def __init__(self) -> None:
         """Make the layers in the order of the port."""
         super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)])
         self.last = torch.nn.Linear(4, 2)
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)])
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         """Return two values for four."""
@@ -66,7 +66,8 @@ def test_calls_of_forward_are_in_the_trace(
     dtype = "float32" if rule == "bitwise" else "float64"
     outcome = record(shared_host, user_code, rule, tmp_path, Unhooked, dtype, replicas)
     assert outcome.verdict == "identical", outcome.reason
-    assert (outcome.notes, outcome.unobserved) == ([], ["layers"])
+    assert outcome.notes == []
+    assert all(" activation layers: no call" in line for line in outcome.unobserved)
     records = [one for one in read(tmp_path / "csharp").records if one.step == 0]
     calls = [one for one in records if one.kind == "activation" and one.replica == 0]
     names = [one.name for one in calls if one.unobserved is None]
@@ -112,8 +113,10 @@ def record(  # noqa: PLR0913, PLR0917
         port.trace(folder / "csharp", activation_gradients=True),
         Recorder(folder / "python", trainer, activation_gradients=True),
     ):
+        generator = torch.Generator().manual_seed(SEED)
         for _ in range(2):
-            inputs, targets = torch.randn(6, 4).to(getattr(torch, dtype)), torch.randint(0, 2, (6,))
+            inputs = torch.randn(6, 4, generator=generator).to(getattr(torch, dtype))
+            targets = torch.randint(0, 2, (6,), generator=generator)
             trainer.step(inputs, targets)
             port.step(inputs, targets)
     return compare(folder / "python", folder / "csharp", rule=rule)

@@ -131,8 +131,8 @@ public sealed class Unhooked : nn.Module<Tensor, Tensor>
 /// <summary>A perceptron that registers its last layer alone.</summary>
 public sealed class Unregistered : nn.Module<Tensor, Tensor>
 {
-    private readonly Linear[] layers = [nn.Linear(4, 4), nn.Linear(4, 4)];
     private readonly Linear last = nn.Linear(4, 2);
+    private readonly Linear[] layers = [nn.Linear(4, 4), nn.Linear(4, 4)];
 
     public Unregistered()
         : base(nameof(Unregistered))
