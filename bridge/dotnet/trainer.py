@@ -23,18 +23,22 @@ class Trainer(Session):
         super().__init__(host, host.call("trainer.create", reference=formulas, **specification))
 
     @contextmanager
-    def trace(self, path: str | PathLike[str]) -> Iterator[None]:
+    def trace(
+        self, path: str | PathLike[str], *, activation_gradients: bool = False
+    ) -> Iterator[None]:
         """Record a trace of the C# trainer, as ``bridge.trace`` does of a Python trainer.
 
         Args:
             path: the folder of the trace; a trace in it is replaced.
+            activation_gradients: take down the gradients of the outputs of layers too.
         """
-        self._host.call("trainer.trace", handle=self._handle, path=str(Path(path).absolute()))
+        options = {"handle": self._handle, "activation_gradients": activation_gradients}
+        self._host.call("trainer.trace", path=str(Path(path).absolute()), **options)
         try:
             yield
         finally:
             if self._handle:
-                self._host.call("trainer.trace", handle=self._handle, path=None)
+                self._host.call("trainer.trace", path=None, **options)
 
     def step(self, inputs: object, targets: object) -> float:
         """Train on one batch and return its mean loss.

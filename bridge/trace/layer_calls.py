@@ -1,7 +1,7 @@
 """Takes down what goes into the layers of a model, and what comes out."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from inspect import signature
 from typing import Any
@@ -12,6 +12,7 @@ from torch import nn
 from bridge.parallel.leaves import tensors
 from bridge.trace.call_site import call_site
 from bridge.trace.keeper import Entry, Keeper
+from bridge.trace.output_gradients import OutputGradients
 from bridge.trace.record import Record
 
 
@@ -26,7 +27,7 @@ class LayerCalls:
         keeper: takes the tensors down.
         gradients: take down the gradients of what comes out, too.
 
-    Spec: R30.4
+    Spec: R30.4, R33.4
     """
 
     def __init__(self, replicas: Sequence[nn.Module], keeper: Keeper, *, gradients: bool) -> None:
@@ -37,9 +38,8 @@ class LayerCalls:
             for name, layer in replica.named_modules()
         }
         self._keeper = keeper
-        self._gradients = gradients
         self._forward: list[list[Entry]] = [[] for _ in replicas]
-        self._backward: list[list[Entry]] = [[] for _ in replicas]
+        self._backward = OutputGradients(len(replicas), keeper) if gradients else None
         self._counts: Counter[int] = Counter()
         self._sites: dict[tuple[int, int], str | None] = {}
         self.step: int | None = None
@@ -67,8 +67,8 @@ class LayerCalls:
             return
         for record, tensor in self._records(layer, "activation", outputs):
             self._forward[record.replica].append(self._keeper.entry(record, tensor))
-            if self._gradients and tensor.requires_grad:
-                tensor.register_hook(self._gradient(record))  # type: ignore[no-untyped-call]
+            if self._backward is not None:
+                self._backward.watch(record, tensor)
         self._counts[id(layer)] += 1
 
     def take(self) -> list[Entry]:
@@ -76,14 +76,13 @@ class LayerCalls:
         taken = [entry for entries in self._forward for entry in entries]
         for entries in self._forward:
             entries.clear()
+        if self._backward is not None:
+            self._backward.next_forward()
         return taken
 
     def take_gradients(self) -> list[Entry]:
         """Return and forget the gradients of outputs so far, in the same order."""
-        taken = [entry for entries in self._backward for entry in entries]
-        for entries in self._backward:
-            entries.clear()
-        return taken
+        return [] if self._backward is None else self._backward.take()
 
     def unseen(self, replica: int) -> Iterator[str]:
         """List the layers of a replica that were not called in this step."""
@@ -121,15 +120,3 @@ class LayerCalls:
                 ),
                 tensor,
             )  # fmt: skip
-
-    def _gradient(self, output: Record) -> Callable[[torch.Tensor], None]:
-        """Take down the gradient of an output when the backward comes there."""
-
-        def hook(gradient: torch.Tensor) -> None:
-            record = Record(
-                output.step, "backward", output.replica, "gradient", output.name, output.call,
-                output.part, at=output.at,
-            )  # fmt: skip
-            self._backward[output.replica].append(self._keeper.entry(record, gradient))
-
-        return hook

@@ -140,7 +140,7 @@ public static class Facade
 
     private static object Trace(JsonObject arguments)
     {
-        Find(arguments).Record((string?)arguments["path"]);
+        Find(arguments).Record((string?)arguments["path"], (bool)arguments["activation_gradients"]!);
         return new { };
     }
 

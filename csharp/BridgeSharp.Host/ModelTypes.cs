@@ -1,6 +1,7 @@
 using System.Reflection;
 using System.Runtime.Loader;
 using BridgeSharp.Models;
+using BridgeSharp.Trace;
 using static TorchSharp.torch;
 
 namespace BridgeSharp.Host;
@@ -53,11 +54,7 @@ internal static class ModelTypes
             throw new FileNotFoundException($"trainer: expected an assembly, found no file {full}", full);
         }
 
-        // What the user's assembly needs lies beside it; what this process has already loaded stays the one copy.
-        var context = AssemblyLoadContext.GetLoadContext(typeof(ModelTypes).Assembly)!;
-        var resolver = new AssemblyDependencyResolver(full);
-        context.Resolving += (own, name) => resolver.ResolveAssemblyToPath(name) is { } found ? own.LoadFromAssemblyPath(found) : null;
-        return context.LoadFromAssemblyPath(full);
+        return PortAssembly.load(full, AssemblyLoadContext.GetLoadContext(typeof(ModelTypes).Assembly)!);
     }
 
     private static object?[]? Match(ParameterInfo[] parameters, IReadOnlyList<object?> arguments)

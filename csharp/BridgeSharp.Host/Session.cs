@@ -42,10 +42,11 @@ internal sealed class Session : IDisposable
 
     /// <summary>Begin a trace of the trainer, or end the one that there is.</summary>
     /// <param name="path">The folder of the trace, or null to end it.</param>
-    public void Record(string? path)
+    /// <param name="activationGradients">Take down the gradients of the outputs of layers too.</param>
+    public void Record(string? path, bool activationGradients)
     {
         recorder?.Dispose();
-        recorder = path is null ? null : bridge.trace(path, Trainer);
+        recorder = path is null ? null : new Recorder(path, Trainer, activation_gradients: activationGradients);
     }
 
     /// <summary>Dispose the trainer and what goes with it.</summary>

@@ -6,22 +6,25 @@ namespace BridgeSharp.Trace;
 
 /// <summary>Takes down the calls of layers, in the order of execution, for each replica on its own.</summary>
 /// <remarks>
-/// The hooks of the layers call <see cref="enter"/> and <see cref="leave"/>; whatever else sees a layer run may do so
-/// too. Spec: R30.4.
+/// The hooks of the layers call <see cref="enter"/> and <see cref="leave"/>, and so does the rewritten code of a port;
+/// whatever else sees a layer run may do so too. Spec: R30.4, R33.1, R33.4.
 /// </remarks>
 internal sealed class LayerCalls
 {
     private readonly Dictionary<nn.Module, Place> places = new(ReferenceEqualityComparer.Instance);
     private readonly Dictionary<(nn.Module, int), string?> sites = [];
     private readonly List<Entry>[] forward;
+    private readonly OutputGradients? backward;
     private readonly Keeper keeper;
 
     /// <summary>Know the layers by their names.</summary>
     /// <param name="replicas">The modules.</param>
     /// <param name="keeper">Takes the tensors down.</param>
-    public LayerCalls(IReadOnlyList<nn.Module> replicas, Keeper keeper)
+    /// <param name="gradients">Take down the gradients of what comes out, too.</param>
+    public LayerCalls(IReadOnlyList<nn.Module> replicas, Keeper keeper, bool gradients)
     {
         this.keeper = keeper;
+        backward = gradients ? new OutputGradients(replicas.Count, keeper) : null;
         forward = [.. replicas.Select(_ => new List<Entry>())];
         foreach (var (index, replica) in replicas.Index())
         {
@@ -40,23 +43,34 @@ internal sealed class LayerCalls
     public IReadOnlyList<Action> attach() => [.. places.Keys.Select(layer => LayerHooks.Attach(layer, this))];
 
     /// <summary>Take down the inputs of a layer that is about to run.</summary>
-    public void enter(nn.Module layer, object? inputs)
+    /// <param name="layer">The layer.</param>
+    /// <param name="inputs">A tree of tensors.</param>
+    /// <param name="site">Where it is called, if that is known.</param>
+    /// <param name="own">Whether the layer itself calls: that is part of the call that is under way, if there is one.</param>
+    public void enter(nn.Module layer, object? inputs, string? site = null, bool own = false)
     {
-        if (step is { } number && places.TryGetValue(layer, out var place))
+        if (step is { } number && places.TryGetValue(layer, out var place) && (place.Running++ == 0 || !own))
         {
-            place.Site = Site(layer, place.Calls);
-            Take(number, place, "input", inputs);
+            place.Site = site ?? Site(layer, place.Calls);
+            Take(number, place, "input", Leaves.Of(inputs));
         }
     }
 
     /// <summary>Take down the outputs of a layer that has run.</summary>
-    public void leave(nn.Module layer, object? outputs)
+    /// <returns>The same values; where gradients are taken down, in tensors whose gradients show.</returns>
+    public object? leave(nn.Module layer, object? outputs, bool own = false)
     {
-        if (step is { } number && places.TryGetValue(layer, out var place))
+        if (step is not { } number || !places.TryGetValue(layer, out var place) || (--place.Running > 0 && own))
         {
-            Take(number, place, "activation", outputs);
-            place.Calls++;
+            return outputs;
         }
+
+        var tensors = Leaves.Of(outputs);
+        var records = Take(number, place, "activation", tensors);
+        place.Calls++;
+        return backward is null || !tensors.Exists(tensor => tensor.requires_grad)
+            ? outputs
+            : Leaves.Put(outputs, records.Zip(tensors, backward.Watch));
     }
 
     /// <summary>Return and forget the calls so far: those of replica 0, then of 1 and so on.</summary>
@@ -68,39 +82,38 @@ internal sealed class LayerCalls
             entries.Clear();
         }
 
+        backward?.NextForward();
         return taken;
     }
+
+    /// <summary>Return and forget the gradients of outputs so far, in the same order.</summary>
+    public IReadOnlyList<Entry> take_gradients() => backward?.Take() ?? [];
 
     /// <summary>List the layers of a replica that were not called in this step.</summary>
     public IEnumerable<string> unseen(int replica)
         => places.Values.Where(place => place.Replica == replica && place.Calls == 0).Select(place => place.Name);
 
-    /// <summary>List the layers of a replica that were called in this step, the last first.</summary>
-    public IEnumerable<string> seen(int replica)
-        => places.Values.Where(place => place.Replica == replica && place.Calls > 0).Select(place => place.Name);
-
     /// <summary>Forget the step.</summary>
     public void reset()
     {
         take();
+        take_gradients();
         foreach (var place in places.Values)
         {
-            place.Calls = 0;
+            (place.Calls, place.Running) = (0, 0);
         }
     }
 
-    private void Take(int number, Place place, string kind, object? values)
+    private Record[] Take(int number, Place place, string kind, List<Tensor> tensors)
     {
-        foreach (var (part, tensor) in Leaves.Of(values).Index())
+        Record[] records = [.. tensors.Select((_, part) => new Record(number, "forward", place.Replica, kind, place.Name)
         {
-            var record = new Record(number, "forward", place.Replica, kind, place.Name)
-            {
-                call = place.Calls,
-                part = FormattableString.Invariant($"{part}"),
-                at = place.Site,
-            };
-            forward[place.Replica].Add(keeper.Entry(record, tensor));
-        }
+            call = place.Calls,
+            part = FormattableString.Invariant($"{part}"),
+            at = place.Site,
+        })];
+        forward[place.Replica].AddRange(records.Zip(tensors, keeper.Entry));
+        return records;
     }
 
     /// <summary>Find the place of a call in the user's code, once: symbols take long to read.</summary>
@@ -117,7 +130,7 @@ internal sealed class LayerCalls
         }
     }
 
-    /// <summary>Where a layer belongs, and how often it was called in this step.</summary>
+    /// <summary>Where a layer belongs, how often it was called in this step, and how many of its calls are under way.</summary>
     private sealed class Place(int replica, string name)
     {
         public int Replica => replica;
@@ -125,6 +138,8 @@ internal sealed class LayerCalls
         public string Name => name;
 
         public int Calls { get; set; }
+
+        public int Running { get; set; }
 
         public string? Site { get; set; }
     }

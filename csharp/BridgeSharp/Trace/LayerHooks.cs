@@ -12,12 +12,15 @@ namespace BridgeSharp.Trace;
 /// </remarks>
 internal static class LayerHooks
 {
-    private static readonly ConditionalWeakTable<nn.Module, LayerCalls> Observed = [];
+    private static readonly ConditionalWeakTable<nn.Module, LayerCalls> Observers = [];
 
     private static readonly MethodInfo[] Hooks = [.. typeof(LayerHooks).GetMethods(BindingFlags.Static | BindingFlags.NonPublic)
         .Where(method => method.Name == nameof(Hook))];
 
-    /// <summary>Hook a layer, where it has a type that can be hooked.</summary>
+    /// <summary>Find who observes a layer, or null.</summary>
+    public static LayerCalls? Observer(nn.Module layer) => Observers.TryGetValue(layer, out var calls) ? calls : null;
+
+    /// <summary>Hook a layer, where it has a type that can be hooked; calls of its <c>forward</c> are seen in any case.</summary>
     /// <param name="layer">The layer.</param>
     /// <param name="calls">Who observes it.</param>
     /// <returns>What takes the hooks away.</returns>
@@ -31,37 +34,19 @@ internal static class LayerHooks
         }
 
         var arguments = type?.GetGenericArguments() ?? [];
-        if (Hooks.FirstOrDefault(method => method.GetGenericArguments().Length == arguments.Length) is not { } hook)
-        {
-            return () => { };
-        }
-
-        Observed.AddOrUpdate(layer, calls);
-        var remove = (Action)hook.MakeGenericMethod(arguments).Invoke(null, [layer])!;
+        Observers.AddOrUpdate(layer, calls);
+        var hook = Hooks.FirstOrDefault(method => method.GetGenericArguments().Length == arguments.Length);
+        var remove = (Action?)hook?.MakeGenericMethod(arguments).Invoke(null, [layer]);
         return () =>
         {
-            remove();
-            Observed.Remove(layer);
+            remove?.Invoke();
+            Observers.Remove(layer);
         };
     }
 
-    private static void Enter(nn.Module layer, params object?[] inputs)
-    {
-        if (Observed.TryGetValue(layer, out var calls))
-        {
-            calls.enter(layer, inputs);
-        }
-    }
+    private static void Enter(nn.Module layer, params object?[] inputs) => Observer(layer)?.enter(layer, inputs);
 
-    private static T Leave<T>(nn.Module layer, T outputs)
-    {
-        if (Observed.TryGetValue(layer, out var calls))
-        {
-            calls.leave(layer, outputs);
-        }
-
-        return outputs;
-    }
+    private static T Leave<T>(nn.Module layer, T outputs) => Observer(layer) is { } calls ? (T)calls.leave(layer, outputs)! : outputs;
 
     private static Action Hook<T, TResult>(nn.Module<T, TResult> layer)
     {

@@ -8,20 +8,20 @@ namespace BridgeSharp.Trace;
 /// <remarks>
 /// A loop of one's own says where it is: <see cref="inputs"/> begins a step, <see cref="loss"/> comes after the forward,
 /// <see cref="gradients"/> after the backward, and <see cref="step"/> after the update. A trainer says so itself.
-/// Observation changes nothing: a run that is recorded has the bits of one that is not. TorchSharp has no hooks of
-/// tensors, so gradients of the outputs of layers are not observed, nor are layers that are run by <c>forward</c>
-/// instead of <c>call</c>: the trace says so. Spec: R30.1, R30.3, R30.4, R30.5, R30.6.
+/// Observation changes nothing: a run that is recorded has the bits of one that is not. A layer that is run by
+/// <c>forward</c> instead of <c>call</c> is observed where the port was loaded by <see cref="PortAssembly"/>; else the
+/// trace says that it was not. Spec: R30.1, R30.3, R30.4, R30.5, R30.6.
 /// </remarks>
 public sealed class Recorder : Observer, IDisposable
 {
     private readonly Trainer? trainer;
     private readonly IReadOnlyList<nn.Module> replicas;
     private readonly int every;
-    private readonly bool activationGradients;
     private readonly LayerCalls calls;
     private readonly Writer writer;
     private readonly Scribe scribe;
     private readonly IReadOnlyList<Action> hooks;
+    private readonly string unseen;
 
     /// <summary>Write the beginning of the trace, and hook the layers.</summary>
     /// <param name="path">The folder of the trace; a trace in it is replaced.</param>
@@ -80,8 +80,7 @@ public sealed class Recorder : Observer, IDisposable
 
         this.replicas = replicas;
         this.every = every;
-        this.activationGradients = activationGradients;
-        calls = new LayerCalls(replicas, keeper);
+        calls = new LayerCalls(replicas, keeper, activationGradients);
         writer = new Writer(path, TrainingState.About(replicas));
         scribe = new Scribe(writer, keeper, optimizers);
         scribe.Configuration(replicas[0]);
@@ -91,6 +90,8 @@ public sealed class Recorder : Observer, IDisposable
         }
 
         hooks = calls.attach();
+        var reason = PortAssembly.Reason(replicas[0].GetType().Assembly);
+        unseen = "no call of the layer was seen in this step" + (reason is null ? "" : $": {reason}");
     }
 
     /// <summary>Begin a step, and take down its batch; the forward is observed from here to the loss.</summary>
@@ -124,10 +125,13 @@ public sealed class Recorder : Observer, IDisposable
     /// <param name="phase"><c>"backward"</c>, of all replicas; or <c>"reduce"</c> or <c>"clip"</c>, of replica 0.</param>
     public override void gradients(string phase = "backward")
     {
+        if (On)
+        {
+            scribe.Write(calls.take_gradients());
+        }
+
         foreach (var (index, replica) in On ? replicas.Index() : [])
         {
-            var blind = activationGradients && phase == "backward" ? calls.seen(index) : [];
-            scribe.Unseen(phase, index, "gradient", blind, "TorchSharp has no hooks of tensors");
             if (index == 0 || phase == "backward")
             {
                 scribe.Gradients(phase, index, replica);
@@ -144,7 +148,7 @@ public sealed class Recorder : Observer, IDisposable
             foreach (var (index, replica) in replicas.Index())
             {
                 scribe.State(index == 0 ? "step" : "resync", index, replica);
-                scribe.Unseen("forward", index, "activation", calls.unseen(index), "no call of the layer was seen in this step");
+                scribe.Unseen("forward", index, "activation", calls.unseen(index), unseen);
             }
         }
 
@@ -155,6 +159,7 @@ public sealed class Recorder : Observer, IDisposable
     public override void undo()
     {
         calls.take();
+        calls.take_gradients();
         scribe.Value("forward", 0, "configuration", "step", "undone", true);
     }
 

@@ -27,9 +27,14 @@ internal static class TrainingState
         ["threads"] = get_num_threads(),
     };
 
-    /// <summary>List the layers of a model by name, itself first.</summary>
+    /// <summary>List the layers of a model by name, itself first, one that has several names once.</summary>
     public static IEnumerable<(string Name, nn.Module Layer)> Layers(nn.Module model)
-        => model.named_modules().Select(named => (named.name, named.module)).Prepend(("", model));
+        => model.named_modules().Select(named => (named.name, named.module)).Prepend(("", model))
+            .DistinctBy(named => named.Item2, ReferenceEqualityComparer.Instance).Concat(Unregistered.Layers(model));
+
+    /// <summary>List the parameters of a model, a tied one once.</summary>
+    public static IEnumerable<(string Name, Tensor Parameter)> Parameters(nn.Module model)
+        => Registered.Named(model).Select(named => (named.Name, (Tensor)named.Parameter)).Concat(Unregistered.Parameters(model));
 
     /// <summary>List the types and modes of layers, the flags of parameters, and the options of optimizers.</summary>
     /// <remarks>Spec: R30.1.</remarks>
@@ -41,9 +46,14 @@ internal static class TrainingState
             yield return (name, "training", layer.training);
         }
 
-        foreach (var (name, parameter) in Registered.Named(model))
+        foreach (var (name, parameter) in Parameters(model))
         {
             yield return (name, "requires_grad", parameter.requires_grad);
+        }
+
+        foreach (var name in Unregistered.Layers(model).Select(found => found.Name).Union(Unregistered.Parameters(model).Select(found => found.Name)))
+        {
+            yield return (name, "registered", Unregistered.Warning);
         }
 
         foreach (var (index, optimizer) in optimizers.Index())
@@ -62,8 +72,8 @@ internal static class TrainingState
 
     /// <summary>List the parameters and the buffers of a model, with their kinds.</summary>
     public static IEnumerable<(string Kind, string Name, Tensor Tensor)> Tensors(nn.Module model)
-        => Registered.Named(model).Select(named => ("parameter", named.Name, (Tensor)named.Parameter))
-            .Concat(Registered.Buffers(model).Select(named => ("buffer", named.Name, named.Tensor)));
+        => Parameters(model).Select(named => ("parameter", named.Name, named.Parameter))
+            .Concat(Registered.Buffers(model).Concat(Unregistered.Buffers(model)).Select(named => ("buffer", named.Item1, named.Item2)));
 
     /// <summary>List the learning rates of all groups of all optimizers.</summary>
     public static IEnumerable<(string Name, string Part, object? Value)> LearningRates(IReadOnlyList<optim.Optimizer> optimizers)
@@ -74,7 +84,7 @@ internal static class TrainingState
     public static IEnumerable<(string Name, string Part, object Value)> OptimizerState(optim.Optimizer optimizer, nn.Module model)
     {
         var states = optimizer is Optim.Optimizer own ? Entries(own) : Entries(optimizer);
-        foreach (var (name, parameter) in Registered.Named(model))
+        foreach (var (name, parameter) in Parameters(model))
         {
             foreach (var (part, value) in states.GetValueOrDefault(TensorCopier.Identity(parameter), []).OrderBy(entry => entry.Part, StringComparer.Ordinal))
             {

@@ -103,3 +103,40 @@ public sealed class Mixed : nn.Module<Tensor, Tensor>
 
     public override Tensor forward(Tensor input) => layer.forward(input);
 }
+
+/// <summary>A perceptron that runs its layers by <c>forward</c>, one of them twice.</summary>
+public sealed class Unhooked : nn.Module<Tensor, Tensor>
+{
+    private readonly Linear fc1 = nn.Linear(4, 4);
+    private readonly ReLU act = nn.ReLU(inplace: true);
+    private readonly ModuleList<nn.Module<Tensor, Tensor>> layers = nn.ModuleList<nn.Module<Tensor, Tensor>>(nn.Linear(4, 4), nn.Tanh());
+    private readonly Linear fc2 = nn.Linear(4, 2);
+
+    public Unhooked()
+        : base(nameof(Unhooked))
+        => RegisterComponents();
+
+    public override Tensor forward(Tensor input)
+    {
+        input = act.forward(fc1.forward(act.forward(fc1.forward(input))));
+        foreach (var layer in layers)
+        {
+            input = layer.forward(input);
+        }
+
+        return fc2.forward(input);
+    }
+}
+
+/// <summary>A perceptron that registers its last layer alone.</summary>
+public sealed class Unregistered : nn.Module<Tensor, Tensor>
+{
+    private readonly Linear last = nn.Linear(4, 2);
+    private readonly Linear[] layers = [nn.Linear(4, 4), nn.Linear(4, 4)];
+
+    public Unregistered()
+        : base(nameof(Unregistered))
+        => RegisterComponents();
+
+    public override Tensor forward(Tensor input) => last.forward(layers[1].forward(layers[0].forward(input)).tanh());
+}
