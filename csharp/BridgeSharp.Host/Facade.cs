@@ -31,13 +31,15 @@ public static class Facade
         ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
+        ["loop.create"] = (arguments, _) => Open(new Session(new UserLoop(arguments))),
+        ["loop.step"] = (arguments, segment) => StepLoop(arguments, segment),
         ["run.create"] = (arguments, _) => OpenRun(arguments),
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
         ["run.evaluate"] = (arguments, _) => new { accuracy = Find(arguments).Run.evaluate((long?)arguments["count"]) },
         ["example.run"] = (arguments, _) => RunExample(arguments),
         ["state.manifest"] = (arguments, _) => State.Manifest(Find(arguments)),
         ["state.write"] = (arguments, segment) => State.Write(Find(arguments), segment),
-        ["state.read"] = (arguments, segment) => State.Read(Find(arguments).Trainer, arguments, segment),
+        ["state.read"] = (arguments, segment) => State.Read(Find(arguments), arguments, segment),
         ["digest"] = (arguments, _) => new { digest = Digest.digest(Find(arguments).State()) },
         ["close"] = (arguments, _) => Close(arguments),
     };
@@ -116,6 +118,13 @@ public static class Facade
         using var scope = NewDisposeScope();
         var trainer = Find(arguments).Trainer;
         return new { loss = trainer.step(segment.ReadTree(arguments["inputs"])!, segment.ReadTree(arguments["targets"])!) };
+    }
+
+    private static object StepLoop(JsonObject arguments, Segment segment)
+    {
+        using var scope = NewDisposeScope();
+        var loss = Find(arguments).Loop.Step((Tensor)segment.ReadTree(arguments["inputs"])!, (Tensor)segment.ReadTree(arguments["targets"])!);
+        return new { loss };
     }
 
     private static object SetRate(JsonObject arguments)
