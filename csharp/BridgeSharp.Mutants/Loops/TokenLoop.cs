@@ -28,13 +28,12 @@ public sealed class TokenLoop : Loop
         optimizer.zero_grad();
         var logits = model.forward(inputs);
         targets = fault == "targets-not-shifted" ? inputs : targets;
-        var flat = logits.reshape(-1, logits.shape[2]);
         var loss = fault switch
         {
-            "ignore-index-missing" => cross_entropy(flat, targets.flatten()),
-            "targets-transposed" => cross_entropy(flat, targets.t().flatten(), ignore_index: 0),
-            "mean-over-all-tokens" => cross_entropy(flat, targets.flatten(), ignore_index: 0, reduction: Reduction.Sum) / targets.NumberOfElements,
-            _ => cross_entropy(flat, targets.flatten(), ignore_index: 0),
+            "ignore-index-missing" => cross_entropy(logits, targets),
+            "targets-transposed" => cross_entropy(logits.transpose(1, 2).flatten(0, 1), targets.t().flatten(), ignore_index: 0),
+            "mean-over-all-tokens" => cross_entropy(logits, targets, ignore_index: 0, reduction: Reduction.Sum) / targets.NumberOfElements,
+            _ => cross_entropy(logits, targets, ignore_index: 0),
         };
         loss.backward();
         optimizer.step();

@@ -122,6 +122,6 @@ public class Transformer : Module<Tensor, Tensor>
 
         x = fault == "final-norm-unused" ? x : ln.forward(x);
         var logits = head is null ? linear(x, tok.weight!) : head.forward(x);
-        return logits.MoveToOuterDisposeScope();
+        return logits.transpose(1, 2).MoveToOuterDisposeScope();
     }
 }

@@ -171,8 +171,7 @@ class TokenLoop:
     def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> float:
         """Train on one batch and return its loss."""
         self.optimizer.zero_grad()
-        logits = self.replicas[0](inputs)
-        loss = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0)
+        loss = functional.cross_entropy(self.replicas[0](inputs), targets, ignore_index=0)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return loss.item()

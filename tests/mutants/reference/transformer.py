@@ -64,9 +64,9 @@ class Transformer(nn.Module):
         self.head.weight = self.tok.weight
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Turn tokens ``(N, T)`` into logits ``(N, T, 20)``."""
+        """Turn tokens ``(N, T)`` into logits ``(N, 20, T)``, as cross-entropy takes them."""
         x = self.tok(tokens) + self.pos(torch.arange(tokens.shape[1]))
         for block in self.blocks:
             x = block(x)
-        out: torch.Tensor = self.head(self.ln(x))
-        return out
+        logits: torch.Tensor = self.head(self.ln(x))
+        return logits.transpose(1, 2)
