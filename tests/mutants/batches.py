@@ -9,7 +9,10 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 def batches(kind: str) -> list[Batch]:
     """Draw batches of a kind of data, the same each time."""
     generator = torch.Generator().manual_seed(7)
-    return [_tokens(size, generator) if kind == "tokens" else _samples(kind, size, generator) for size in SIZES]
+    return [
+        _tokens(size, generator) if kind == "tokens" else _samples(kind, size, generator)
+        for size in SIZES
+    ]
 
 
 def _samples(kind: str, size: int, generator: torch.Generator) -> Batch:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -17,6 +16,7 @@ from tests.mutants.table import Task
 
 SEED = 3
 LIMIT = 1e-9
+"""The largest difference that is rounding, relative to the largest value of a tensor."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,14 @@ class Difference:
 
     Attributes:
         step: from 1; 0 is before training.
-        what: the loss, tensors, or an error.
+        kind: what differs: ``manifest`` (names, shapes, dtypes, requires_grad), ``error`` (the port
+            throws), ``loss`` or ``tensors``.
+        names: the tensors that differ, by the reference's names, or the error.
     """
 
     step: int
-    what: str
+    kind: str
+    names: list[str]
 
 
 class Port(Session):
@@ -63,8 +66,8 @@ def first_difference(host: Host, assembly: Path, task: Task, fault: str) -> Diff
     reference = LOOPS[task.loop](*task.reference)
     with Port(host, assembly, task, fault) as port:
         names = matched(reference, port)
-        if names is None:
-            return Difference(0, "names, shapes, dtypes or requires_grad")
+        if isinstance(names, Difference):
+            return names
         if task.init == "copy":
             own = tensors(reference)
             port.load_state_dict({names[name]: value for name, value in own.items()})
@@ -82,9 +85,9 @@ def _trained(
         try:
             actual = port.step(inputs, targets)
         except DotnetError as error:
-            return Difference(step, f"{error}")
-        if apart(torch.tensor(expected), torch.tensor(actual)):
-            return Difference(step, f"loss {expected} and {actual}")
+            return Difference(step, "error", [f"{error}"])
+        if apart(*torch.tensor([expected, actual], dtype=torch.float64)):
+            return Difference(step, "loss", [f"{expected} and {actual}"])
         if found := _state_difference(step, reference, port, names):
             return found
     return None
@@ -97,7 +100,7 @@ def _state_difference(
     actual = port.state_dict()
     expected = tensors(reference)
     wrong = [name for name, value in expected.items() if apart(value, actual[names[name]])]
-    return Difference(step, ", ".join(wrong)) if wrong else None
+    return Difference(step, "tensors", wrong) if wrong else None
 
 
 def tensors(loop: Loop) -> dict[str, torch.Tensor]:
@@ -106,28 +109,28 @@ def tensors(loop: Loop) -> dict[str, torch.Tensor]:
     for index, replica in enumerate(loop.replicas):
         prefix = f"{index}: " if index else ""
         for name, value in _named(replica):
-            found[prefix + name] = value.detach()
+            found[prefix + name] = value
     return found
 
 
-def matched(reference: Loop, port: Port) -> dict[str, str] | None:
-    """Match names: exactly, or else all of them by order; None where the tensors differ."""
-    expected = {
-        f"{index}: {name}" if index else name: (list(value.shape), value.dtype, value.requires_grad)
-        for index, replica in enumerate(reference.replicas)
-        for name, value in _named(replica)
+def matched(reference: Loop, port: Port) -> dict[str, str] | Difference:
+    """Match names: exactly, or else, where none is the same, all of them by order."""
+    expected = {name: _kind(value) for name, value in tensors(reference).items()}
+    actual = {
+        place["name"]: (place["shape"], getattr(torch, place["dtype"]), place["trainable"])
+        for place in port.manifest
     }
-    actual = {place["name"]: _kind(place) for place in port.manifest}
-    if expected.keys() == actual.keys():
-        return {name: name for name in expected} if expected == actual else None
-    if expected.keys() & actual.keys() or list(expected.values()) != list(actual.values()):
-        return None
-    return dict(zip(expected, actual, strict=True))
+    if not expected.keys() & actual.keys() and len(expected) == len(actual):
+        names = dict(zip(expected, actual, strict=True))
+    else:
+        names = {name: name for name in [*expected, *actual]}
+    wrong = [name for name, own in names.items() if expected.get(name) != actual.get(own)]
+    return Difference(0, "manifest", wrong) if wrong else names
 
 
 def apart(expected: torch.Tensor, actual: torch.Tensor) -> bool:
     """Tell whether two tensors differ by more than rounding; NaN differs."""
-    expected, actual = expected.double(), actual.double()
+    expected, actual = expected.detach().double(), actual.double()
     scale = expected.abs().max().clamp_min(1e-6)
     return not bool(((expected - actual).abs() <= LIMIT * scale).all())
 
@@ -137,6 +140,6 @@ def _named(module: nn.Module) -> list[tuple[str, torch.Tensor]]:
     return [*module.named_parameters(), *module.named_buffers()]
 
 
-def _kind(place: Mapping[str, Any]) -> tuple[list[int], torch.dtype, bool]:
-    """Return shape, dtype and requires_grad of a tensor in a manifest."""
-    return place["shape"], getattr(torch, place["dtype"]), place["trainable"]
+def _kind(value: torch.Tensor) -> tuple[list[int], torch.dtype, bool]:
+    """Return shape, dtype and requires_grad of a tensor."""
+    return list(value.shape), value.dtype, value.requires_grad

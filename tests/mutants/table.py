@@ -50,6 +50,7 @@ class Mutant:
     place: str
     diagnosis: str
     wrong: str
+    throws: bool = False
 
 
 TASKS = {name: Task(**task) for name, task in TABLE["tasks"].items()}

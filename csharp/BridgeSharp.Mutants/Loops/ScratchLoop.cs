@@ -25,10 +25,15 @@ public sealed class ScratchLoop : Loop
         {
             foreach (var weight in state.Values)
             {
-                weight.sub_(weight.grad! * Rate);
+                if (weight.grad is null)
+                {
+                    continue;
+                }
+
+                weight.sub_(weight.grad * Rate);
                 if (fault != "gradients-kept")
                 {
-                    weight.grad!.zero_();
+                    weight.grad.zero_();
                 }
             }
         }

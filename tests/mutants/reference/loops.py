@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils.clip_grad import clip_grad_norm_
 from torch.optim import SGD, Adam, AdamW
 from torch.optim.lr_scheduler import StepLR
 
@@ -48,7 +49,7 @@ class PlainLoop:
         if self.model.training:
             loss.backward()
             self.optimizer.step()
-        return float(loss)
+        return float(loss.item())
 
 
 class ScratchLoop:
@@ -64,8 +65,9 @@ class ScratchLoop:
         loss.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
             for parameter in self.replicas[0].parameters():
-                parameter -= 0.1 * parameter.grad
-                parameter.grad = None
+                if parameter.grad is not None:
+                    parameter.sub_(0.1 * parameter.grad)
+                    parameter.grad = None
         return loss.item()
 
 
@@ -130,7 +132,7 @@ class AccumulatingLoop:
         """Train on one batch and return its loss."""
         self.optimizer.zero_grad()
         total = 0.0
-        for x, y in zip(inputs.split(4), targets.split(4), strict=True):
+        for x, y in zip(torch.split(inputs, 4), torch.split(targets, 4), strict=True):
             loss = functional.cross_entropy(self.replicas[0](x), y) * (len(y) / len(targets))
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.item()
@@ -154,7 +156,7 @@ class ReplicaLoop:
         counts = [len(y) for _, y in shards]
         losses = bridge.parallel_apply([partial(_pass, own) for own in self.replicas], shards)
         bridge.average(self.replicas, counts)
-        nn.utils.clip_grad_norm_(self.replicas[0].parameters(), 0.5)
+        clip_grad_norm_(self.replicas[0].parameters(), 0.5)
         bridge.step(self.replicas, self.optimizer)
         weighted = zip(losses, counts, strict=True)
         return float(sum(loss * count for loss, count in weighted) / sum(counts))

@@ -10,7 +10,7 @@ class LSTM(nn.Module):
     def __init__(self) -> None:
         """Initialize the layers."""
         super().__init__()
-        self.lstm = nn.LSTM(8, 12, batch_first=True)
+        self.lstm: nn.Module = nn.LSTM(8, 12, batch_first=True)  # type: ignore[no-untyped-call]
         self.fc = nn.Linear(12, 3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
