@@ -30,24 +30,28 @@ internal sealed class UserLoop : IDisposable
     {
         using var mode = no_grad();
         var own = State();
-        var unmatched = own.Keys.Where(name => !given.ContainsKey(name)).Concat(given.Keys.Where(name => !own.ContainsKey(name))).ToList();
-        if (unmatched.Count > 0)
+        var missing = own.Keys.Where(name => !given.ContainsKey(name)).ToList();
+        var unexpected = given.Keys.Where(name => !own.ContainsKey(name)).ToList();
+        if (missing.Count + unexpected.Count > 0)
         {
-            throw new InvalidOperationException($"loop: expected a state of {string.Join(", ", own.Keys)}, got or lack {string.Join(", ", unmatched)}");
+            throw new InvalidOperationException(
+                $"loop: expected a state of {Join(own.Keys)}: missing {Join(missing)}, unexpected {Join(unexpected)}");
         }
 
-        foreach (var (name, tensor) in own)
+        if (own.FirstOrDefault(entry => !given[entry.Key].shape.SequenceEqual(entry.Value.shape)) is { Key: { } wrong, Value: var tensor })
         {
-            var source = given[name];
-            if (!source.shape.SequenceEqual(tensor.shape))
-            {
-                throw new InvalidOperationException($"loop: expected {name} of shape ({string.Join(", ", tensor.shape)}), got ({string.Join(", ", source.shape)})");
-            }
+            throw new InvalidOperationException(
+                $"loop: expected {wrong} of shape ({Join(tensor.shape)}), got ({Join(given[wrong].shape)})");
+        }
 
-            tensor.copy_(source);
+        foreach (var (name, target) in own)
+        {
+            target.copy_(given[name]);
         }
     }
 
     /// <summary>Dispose the loop, where it can be.</summary>
     public void Dispose() => (loop as IDisposable)?.Dispose();
+
+    private static string Join<T>(IEnumerable<T> items) => string.Join(", ", items);
 }
