@@ -27,14 +27,14 @@ class Task:
     """
 
     loop: str
-    reference: list[str]
-    port: list[str]
+    reference: list[str | float]
+    port: list[str | float]
     data: str
     init: str = "copy"
 
-    def arguments(self, fault: str) -> list[str]:
+    def arguments(self, fault: str) -> list[str | float]:
         """Return the arguments of the C# class."""
-        return [argument.replace("{fault}", fault) for argument in self.port]
+        return [fault if argument == "{fault}" else argument for argument in self.port]
 
 
 @dataclass(frozen=True)

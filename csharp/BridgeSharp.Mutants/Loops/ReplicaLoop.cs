@@ -5,17 +5,18 @@ using static TorchSharp.torch.nn.functional;
 
 namespace BridgeSharp.Mutants;
 
-/// <summary>A model on two replicas, verb by verb, with the gradients' norm clipped.</summary>
+/// <summary>A model on two replicas, verb by verb, with the gradients' norm clipped if one is given.</summary>
 public sealed class ReplicaLoop : Loop
 {
-    private const double Norm = 0.5;
     private static readonly Device[] Devices = [CPU, CPU];
     private readonly string fault;
+    private readonly double? norm;
     private readonly torch.optim.Optimizer optimizer;
 
-    public ReplicaLoop(string model, string fault = "")
+    public ReplicaLoop(string model, string fault = "", double? norm = null)
     {
         this.fault = fault;
+        this.norm = norm;
         replicas = replicate(Port(model, ""), Devices);
         optimizer = torch.optim.SGD(this.model.parameters(), 0.1, momentum: 0.9);
     }
@@ -39,7 +40,7 @@ public sealed class ReplicaLoop : Loop
         var losses = parallel_apply([.. replicas.Select(Pass)], shards);
         if (fault == "clip-before-reduction")
         {
-            replicas.ToList().ForEach(replica => clip_gradients(replica.parameters(), Norm));
+            replicas.ToList().ForEach(replica => clip_gradients(replica.parameters(), norm));
         }
 
         Reduce(counts);
@@ -84,11 +85,11 @@ public sealed class ReplicaLoop : Loop
     {
         if (fault == "clip-by-value")
         {
-            clip_gradients(model.parameters(), max_value: Norm);
+            clip_gradients(model.parameters(), max_value: norm);
         }
         else if (fault is not ("clip-before-reduction" or "clip-missing"))
         {
-            clip_gradients(model.parameters(), Norm);
+            clip_gradients(model.parameters(), norm);
         }
     }
 

@@ -141,12 +141,13 @@ class AccumulatingLoop:
 
 
 class ReplicaLoop:
-    """A model on two replicas, verb by verb, with the gradients' norm clipped."""
+    """A model on two replicas, verb by verb, with the gradients' norm clipped if one is given."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, norm: float | None = None) -> None:
         """Make the replicas and the optimizer."""
         self.replicas = list(bridge.replicate(MODELS[model]().double(), ["cpu", "cpu"]))
         self.optimizer = SGD(self.replicas[0].parameters(), lr=0.1, momentum=0.9)
+        self.norm = norm
 
     def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> float:
         """Train on one batch and return its loss."""
@@ -156,7 +157,8 @@ class ReplicaLoop:
         counts = [len(y) for _, y in shards]
         losses = bridge.parallel_apply([partial(_pass, own) for own in self.replicas], shards)
         bridge.average(self.replicas, counts)
-        clip_grad_norm_(self.replicas[0].parameters(), 0.5)
+        if self.norm is not None:
+            clip_grad_norm_(self.replicas[0].parameters(), self.norm)
         bridge.step(self.replicas, self.optimizer)
         weighted = zip(losses, counts, strict=True)
         return float(sum(loss * count for loss, count in weighted) / sum(counts))
