@@ -51,6 +51,7 @@ class Mutant:
     diagnosis: str
     wrong: str
     throws: bool = False
+    earliest: int | None = None
 
 
 TASKS = {name: Task(**task) for name, task in TABLE["tasks"].items()}

@@ -11,6 +11,7 @@ from tests.mutants.batches import batches
 from tests.mutants.runs import first_difference
 from tests.mutants.table import HEALTHY, MUTANTS, TASKS, Mutant
 
+pytestmark = pytest.mark.parity
 PHASES = ("init", "scatter", "forward", "loss", "backward", "reduce", "clip", "step", "resync")
 
 
@@ -52,6 +53,7 @@ def test_table() -> None:
     assert max(Counter(mutant.id for mutant in MUTANTS).values()) == 1
     assert {mutant.phase for mutant in MUTANTS} <= set(PHASES)
     assert all(mutant.wrong.endswith(".") for mutant in MUTANTS)
+    assert all(mutant.earliest is None or mutant.earliest < mutant.step for mutant in MUTANTS)
     assert sum(mutant.kind != "model" for mutant in MUTANTS) >= 12
 
 
