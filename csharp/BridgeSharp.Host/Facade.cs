@@ -36,6 +36,8 @@ public static class Facade
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
         ["trainer.trace"] = (arguments, _) => Trace(arguments),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
+        ["loop.create"] = (arguments, _) => Open(new Session(new UserLoop(arguments))),
+        ["loop.step"] = (arguments, segment) => StepLoop(arguments, segment),
         ["run.create"] = (arguments, _) => OpenRun(arguments),
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
         ["run.evaluate"] = (arguments, _) => new { accuracy = Find(arguments).Run.evaluate((long?)arguments["count"]) },
@@ -44,7 +46,7 @@ public static class Facade
         ["conformance.signature"] = (arguments, _) => Signatures.Of((string)arguments["name"]!),
         ["state.manifest"] = (arguments, _) => State.Manifest(Find(arguments)),
         ["state.write"] = (arguments, segment) => State.Write(Find(arguments), segment),
-        ["state.read"] = (arguments, segment) => State.Read(Find(arguments).Trainer, arguments, segment),
+        ["state.read"] = (arguments, segment) => State.Read(Find(arguments), arguments, segment),
         ["digest"] = (arguments, _) => new { digest = Digest.digest(Find(arguments).State()) },
         ["close"] = (arguments, _) => Close(arguments),
     };
@@ -142,6 +144,13 @@ public static class Facade
     {
         Find(arguments).Record((string?)arguments["path"], (bool)arguments["activation_gradients"]!);
         return new { };
+    }
+
+    private static object StepLoop(JsonObject arguments, Segment segment)
+    {
+        using var scope = NewDisposeScope();
+        var loss = Find(arguments).Loop.Step((Tensor)segment.ReadTree(arguments["inputs"])!, (Tensor)segment.ReadTree(arguments["targets"])!);
+        return new { loss };
     }
 
     private static object SetRate(JsonObject arguments)

@@ -6,7 +6,7 @@ using static TorchSharp.torch;
 
 namespace BridgeSharp.Host;
 
-/// <summary>Finds and makes models by the name of their type, in BridgeSharp.Models or in a user's own assembly.</summary>
+/// <summary>Finds and makes models and loops by the name of their type, in BridgeSharp.Models or in a user's own assembly.</summary>
 internal static class ModelTypes
 {
     /// <summary>Find a model's type.</summary>
@@ -15,27 +15,32 @@ internal static class ModelTypes
     /// <returns>The type.</returns>
     public static Type Find(string name, string? assembly)
     {
-        var home = assembly is null ? typeof(LeNet).Assembly : Load(assembly);
-        var type = home.GetType(name);
-        if (type is null)
-        {
-            var known = home.GetExportedTypes().Where(IsModel).Select(candidate => candidate.FullName);
-            throw new ArgumentException($"trainer: expected a type of {home.GetName().Name} ({string.Join(", ", known)}), got {name}");
-        }
-
+        var type = Find("trainer", name, assembly, IsModel);
         return IsModel(type)
             ? type
             : throw new ArgumentException($"trainer: expected a class derived from TorchSharp's Module, got {name}");
     }
 
-    /// <summary>Make a model with a constructor that takes these arguments; optional ones may be left out.</summary>
-    public static nn.Module Create(Type type, IReadOnlyList<object?> arguments)
+    /// <summary>Find the type of a user's own loop: a class with a method <c>step(Tensor, Tensor)</c>.</summary>
+    /// <param name="name">Its full name.</param>
+    /// <param name="assembly">The path of its assembly.</param>
+    /// <returns>The type.</returns>
+    public static Type FindLoop(string name, string assembly)
+    {
+        var type = Find("loop", name, assembly, IsLoop);
+        return IsLoop(type)
+            ? type
+            : throw new ArgumentException($"loop: expected a class with step(Tensor, Tensor), got {name}");
+    }
+
+    /// <summary>Make an object with a constructor that takes these arguments; optional ones may be left out.</summary>
+    public static object Create(Type type, IReadOnlyList<object?> arguments)
     {
         foreach (var constructor in type.GetConstructors())
         {
             if (Match(constructor.GetParameters(), arguments) is { } matched)
             {
-                return (nn.Module)constructor.Invoke(BindingFlags.DoNotWrapExceptions, null, matched, null);
+                return constructor.Invoke(BindingFlags.DoNotWrapExceptions, null, matched, null);
             }
         }
 
@@ -44,14 +49,28 @@ internal static class ModelTypes
         throw new ArgumentException($"trainer: expected arguments for {type.FullName}{string.Join(" or ", known)}, got ({given})");
     }
 
+    private static Type Find(string verb, string name, string? assembly, Func<Type, bool> wanted)
+    {
+        var home = assembly is null ? typeof(LeNet).Assembly : Load(verb, assembly);
+        if (home.GetType(name) is { } type)
+        {
+            return type;
+        }
+
+        var known = home.GetExportedTypes().Where(wanted).Select(candidate => candidate.FullName);
+        throw new ArgumentException($"{verb}: expected a type of {home.GetName().Name} ({string.Join(", ", known)}), got {name}");
+    }
+
+    private static bool IsLoop(Type type) => !type.IsAbstract && type.GetMethod("step", [typeof(Tensor), typeof(Tensor)]) is not null;
+
     private static bool IsModel(Type type) => type.IsSubclassOf(typeof(nn.Module)) && !type.IsAbstract && !type.ContainsGenericParameters;
 
-    private static Assembly Load(string path)
+    private static Assembly Load(string verb, string path)
     {
         var full = Path.GetFullPath(path);
         if (!File.Exists(full))
         {
-            throw new FileNotFoundException($"trainer: expected an assembly, found no file {full}", full);
+            throw new FileNotFoundException($"{verb}: expected an assembly, found no file {full}", full);
         }
 
         return PortAssembly.load(full, AssemblyLoadContext.GetLoadContext(typeof(ModelTypes).Assembly)!);

@@ -5,7 +5,7 @@ using static TorchSharp.torch;
 
 namespace BridgeSharp.Host;
 
-/// <summary>What Python holds by a handle: a trainer, a training job, or the state that an example left.</summary>
+/// <summary>What Python holds by a handle: a trainer, a training job, a user's own loop, or the state that an example left.</summary>
 internal sealed class Session : IDisposable
 {
     private readonly Trainer? trainer;
@@ -30,15 +30,36 @@ internal sealed class Session : IDisposable
         owned = [.. state.Values];
     }
 
+    /// <summary>Hold a user's own loop.</summary>
+    /// <param name="loop">The loop, which is disposed with the session.</param>
+    public Session(UserLoop loop) => owned = [loop];
+
     /// <summary>The trainer, where the handle is one's.</summary>
-    public Trainer Trainer => trainer ?? throw new ArgumentException("facade: expected the handle of a trainer, got that of a state");
+    public Trainer Trainer => trainer ?? throw new ArgumentException("facade: expected the handle of a trainer, got that of another object");
+
+    /// <summary>The user's own loop, where the handle is one's.</summary>
+    public UserLoop Loop => owned.OfType<UserLoop>().FirstOrDefault()
+        ?? throw new ArgumentException("facade: expected the handle of a loop, got that of another object");
 
     /// <summary>The training job, where the handle is one's.</summary>
     public FashionLeNet Run => owned.OfType<FashionLeNet>().FirstOrDefault()
         ?? throw new ArgumentException("facade: expected the handle of a run, got that of a trainer");
 
     /// <summary>Return the state: names and tensors (aliases).</summary>
-    public OrderedDictionary<string, Tensor> State() => state ?? Trainer.state_dict();
+    public OrderedDictionary<string, Tensor> State() => state ?? owned.OfType<UserLoop>().FirstOrDefault()?.State() ?? Trainer.state_dict();
+
+    /// <summary>Load a state, strictly.</summary>
+    public void Load(IReadOnlyDictionary<string, Tensor> given)
+    {
+        if (trainer is not null)
+        {
+            trainer.load_state_dict(given);
+        }
+        else
+        {
+            Loop.Load(given);
+        }
+    }
 
     /// <summary>Begin a trace of the trainer, or end the one that there is.</summary>
     /// <param name="path">The folder of the trace, or null to end it.</param>

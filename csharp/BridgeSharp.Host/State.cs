@@ -29,14 +29,14 @@ internal static class State
         return new { };
     }
 
-    /// <summary>Load a state out of the segment into every replica.</summary>
-    public static object Read(Trainer trainer, JsonObject arguments, Segment segment)
+    /// <summary>Load a state out of the segment into every replica, or into a loop.</summary>
+    public static object Read(Session session, JsonObject arguments, Segment segment)
     {
         using var scope = NewDisposeScope();
         var state = arguments["tensors"]!.AsArray().ToDictionary(entry => (string)entry!["name"]!, entry => segment.Read(entry!));
         if (arguments["strict"] is { } strict && !(bool)strict)
         {
-            var own = trainer.state_dict();
+            var own = session.State();
             state = state.Where(entry => own.ContainsKey(entry.Key)).ToDictionary();
             foreach (var (name, tensor) in own)
             {
@@ -44,7 +44,7 @@ internal static class State
             }
         }
 
-        trainer.load_state_dict(state);
+        session.Load(state);
         return new { };
     }
 

@@ -37,7 +37,7 @@ internal static class TrainerFactory
         }
 
         var type = ModelTypes.Find((string)arguments["type"]!, (string?)arguments["assembly"]);
-        var model = ModelTypes.Create(type, [.. arguments["arguments"]!.AsArray().Select(Scalars.Read)]).to(devices[0], dtype);
+        var model = ((nn.Module)ModelTypes.Create(type, [.. arguments["arguments"]!.AsArray().Select(Scalars.Read)])).to(devices[0], dtype);
         if ((bool?)arguments["mixed_precision"] ?? false)
         {
             bridge.mixed_precision(model);

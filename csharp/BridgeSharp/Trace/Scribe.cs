@@ -70,7 +70,7 @@ internal sealed class Scribe(Writer writer, Keeper keeper, IReadOnlyList<optim.O
     /// <summary>Write the gradients of parameters; None is a value too.</summary>
     public void Gradients(string phase, int index, nn.Module replica)
     {
-        foreach (var (name, parameter) in Registered.Named(replica))
+        foreach (var (name, parameter) in TrainingState.Parameters(replica))
         {
             using var gradient = parameter.grad;
             if (gradient is null)
