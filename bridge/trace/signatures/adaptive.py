@@ -1,0 +1,216 @@
+"""Faults of Adam and its kin: betas, eps, the correction of the bias, decay."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.trace.evidence import Evidence, Side
+from bridge.trace.finding import Finding, finding
+from bridge.trace.linear import Fit, close, fit, vector
+from bridge.trace.outcome import Divergence
+from bridge.trace.record import Record
+from bridge.trace.signatures.updates import options_differ
+from bridge.trace.signs import Numbers
+
+EXACT = 1e-4
+EXPLAINED = 0.02
+
+
+@dataclass(frozen=True)
+class Moments:
+    """All values of one small parameter's update on one side."""
+
+    change: Numbers
+    parameter: Numbers
+    gradient: Numbers
+    mean: Numbers
+    square: Numbers
+    square_before: Numbers | None
+    step: int
+
+
+def signatures(evidence: Evidence) -> Iterator[Finding]:
+    """Look at moments and at updates that are made of them.
+
+    Spec: R35.4
+    """
+    items = [item for item in evidence.of("step", "parameter") if item.reference and item.port]
+    records = [item.reference for item in items if item.reference is not None]
+    records = [r for r in records if evidence.a.beside(r, "optimizer state", "exp_avg")]
+    if not records or options_differ(evidence):
+        return
+    yield from (
+        _first_moment(evidence, records, items[0])
+        or _second_moment(evidence, records, items[0])
+        or _formula(evidence, records, items[0])
+    )
+
+
+def _first_moment(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
+    """Means of gradients that follow another rule: beta1, or decay in them."""
+    a, b = (_rule(side, records) for side in (evidence.a, evidence.b))
+    if a is None or b is None or max(a.residual, b.residual) > EXACT:
+        return []
+    (_, new, decay), (_, fresh, less) = a.weights, b.weights
+    numbers = {"left": b.residual}
+    if not close(new, [fresh]):
+        return [finding("beta", f"beta1 of the port is {1 - fresh:.4g}, that of the reference "
+                        f"{1 - new:.4g}.", item, 1 - b.residual, **numbers)]  # fmt: skip
+    here, there = decay / new, less / fresh
+    if abs(here - there) <= EXACT * max(abs(here), abs(there), 1e-3):
+        return []
+    coupled, free = ("reference", "port") if abs(here) > abs(there) else ("port", "reference")
+    weight = max(here, there, key=abs)
+    return [finding("decay coupled or decoupled", f"The {coupled} adds {weight:.4g} times the weights to "
+                    f"the gradient before the moments; the {free} does not: as Adam beside AdamW.", item,
+                    0.95, reference=here, port=there)]  # fmt: skip
+
+
+def _rule(side: Side, records: list[Record]) -> Fit | None:
+    """Write the mean of the gradients as a sum of the old one, the gradient and the parameter."""
+    means = [side.beside(record, "optimizer state", "exp_avg") for record in records]
+    earlier = [None if mean is None else _last(side, mean) for mean in means]
+    new, old = (vector(*map(side.tensor, state)) for state in (means, earlier))
+    gradients = vector(*(side.gradient(record) for record in records))
+    start = vector(*(side.tensor(side.before(record)) for record in records))
+    if new is None or gradients is None or start is None:
+        return None
+    if old is not None and np.any(old):
+        return fit(new, old, gradients, start)
+    found = fit(new, gradients, start)
+    return None if found is None else Fit((0.0, *found.weights), found.residual)
+
+
+def _last(side: Side, own: Record) -> Record | None:
+    """Return what a part of the state was before."""
+    earlier = side.history(own)
+    return earlier[-1] if earlier else None
+
+
+def _second_moment(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
+    """Means of squares that follow another beta2."""
+    a, b = ([_moments(side, record) for record in records] for side in (evidence.a, evidence.b))
+    shares = [_beta2([m for m in side if m is not None]) for side in (a, b)]
+    ours, theirs = shares
+    if ours is None or theirs is None or close(1 - ours, [1 - theirs]):
+        return []
+    return [finding("beta", f"beta2 of the port is {theirs:.6g}, that of the reference {ours:.6g}.", item,
+                    0.95, reference=ours, port=theirs)]  # fmt: skip
+
+
+def _beta2(moments: list[Moments]) -> float | None:
+    """Read beta2 off, from ``new - old = (1 - beta2) (d² - old)`` without knowing the decay in d."""
+    shares = []
+    for one in moments:
+        old = 0.0 if one.square_before is None else one.square_before
+        mean = one.mean if one.square_before is None else None
+        if mean is None:
+            continue
+        # In the first step the mean is (1 - beta1) d, and d² is known but for that factor.
+        found = fit(np.ravel(one.square - old), np.ravel(mean**2))
+        if found is not None and found.residual < EXACT:
+            shares.append(found.weights[0])
+    return 1 - float(np.median(shares)) * 0.01 if shares else None
+
+
+def _moments(side: Side, record: Record) -> Moments | None:
+    """Take all values of an update, of a tensor that is whole or small."""
+    mean = side.beside(record, "optimizer state", "exp_avg")
+    square = side.beside(record, "optimizer state", "exp_avg_sq")
+    count = side.beside(record, "optimizer state", "step")
+    found = [side.full(one) for one in (side.like(record), side.before(record), mean, square)]
+    gradient = side.gradient_values(record)
+    after, start, first, second = found
+    if after is None or start is None or first is None or second is None or gradient is None:
+        return None
+    earlier = None if square is None else side.full(_last(side, square))
+    step = int(count.value) if count is not None else record.step + 1
+    return Moments(after - start, start, gradient, first, second, earlier, step)
+
+
+def _formula(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
+    """Updates by another formula from the same moments."""
+    pairs = [(_moments(evidence.a, r), _moments(evidence.b, r)) for r in records]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not known:
+        return []
+    options = _options(evidence.a)
+    gap = _length([b.change - a.change for a, b in known])
+    found = [
+        (_length([b.change - v for (_, b), v in zip(known, changes, strict=True)]) / gap, name, text)
+        for name, text, changes in _variants([b for _, b in known], options)
+    ]
+    left, name, text = min(found)
+    if left < EXPLAINED:
+        return [finding(name, text, item, 1 - left, left=left)]
+    return _other_eps([b for _, b in known], options, item) or _beside(known, options, item)
+
+
+def _options(side: Side) -> Mapping[str, Any]:
+    """Take the options of Adam."""
+    b1, b2 = side.option("betas", [0.9, 0.999])
+    return {"lr": side.option("lr", 1e-3), "eps": side.option("eps", 1e-8), "b1": b1, "b2": b2}
+
+
+def _variants(
+    known: list[Moments], o: Mapping[str, Any]
+) -> Iterator[tuple[str, str, list[Numbers]]]:
+    """Compute the updates of each formula that Adam is mistaken for."""
+    lr, eps = o["lr"], o["eps"]
+
+    def each(formula: Any) -> list[Numbers]:  # noqa: ANN401 - of mean, square and both corrections
+        return [formula(m.mean, m.square, 1 - o["b1"] ** m.step, 1 - o["b2"] ** m.step) for m in known]
+
+    yield ("eps placement", "The port adds eps under the root, the reference after it.",
+           each(lambda m, v, c, d: -lr * m / c / np.sqrt(v / d + eps)))  # fmt: skip
+    yield ("eps placement", "The port adds eps before the second moment is corrected, the reference after "
+           "it.", each(lambda m, v, c, d: -lr * m / c / ((np.sqrt(v) + eps) / math.sqrt(d))))  # fmt: skip
+    yield ("eps placement", "The port adds eps under the root of the uncorrected second moment.",
+           each(lambda m, v, c, d: -lr * m / c * math.sqrt(d) / np.sqrt(v + eps)))  # fmt: skip
+    yield ("bias correction missing", "The port does not correct the moments for their start at zero.",
+           each(lambda m, v, c, d: -lr * m / (np.sqrt(v) + eps)))  # fmt: skip
+    yield ("bias correction missing", "The port corrects the second moment, but not the first.",
+           each(lambda m, v, c, d: -lr * m / (np.sqrt(v / d) + eps)))  # fmt: skip
+    yield ("bias correction missing", "The port corrects the first moment, but not the second.",
+           each(lambda m, v, c, d: -lr * m / c / (np.sqrt(v) + eps)))  # fmt: skip
+    yield ("root missing", "The port divides by the second moment, not by its root.",
+           each(lambda m, v, c, d: -lr * m / c / (v / d + eps)))  # fmt: skip
+
+
+def _other_eps(
+    known: list[Moments], o: Mapping[str, Any], item: Divergence
+) -> list[Finding]:
+    """Solve for eps, and see whether it is one number."""
+    with np.errstate(all="ignore"):
+        values = np.concatenate([
+            np.ravel(-o["lr"] * m.mean / (1 - o["b1"] ** m.step) / m.change
+                     - np.sqrt(m.square / (1 - o["b2"] ** m.step))) for m in known
+        ])  # fmt: skip
+    values = values[np.isfinite(values)]
+    eps = float(np.median(values)) if values.size else 0.0
+    spread = float(np.median(np.abs(values - eps))) if values.size else math.inf
+    if eps <= 0 or spread > EXPLAINED * eps or close(eps, [o["eps"]], 0.05):
+        return []
+    return [finding("eps value", f"eps of the port is {eps:.4g}, that of the reference {o['eps']:.4g}.", item,
+                    1 - spread / eps, reference=o["eps"], port=eps)]  # fmt: skip
+
+
+def _beside(
+    known: list[tuple[Moments, Moments]], o: Mapping[str, Any], item: Divergence
+) -> list[Finding]:
+    """See whether the updates differ by a share of the weights."""
+    change = np.concatenate([np.ravel(b.change - a.change) for a, b in known])
+    found = fit(change, np.concatenate([np.ravel(a.parameter) for a, _ in known]))
+    if found is None or found.residual > EXPLAINED:
+        return []
+    decay = -found.weights[0] / o["lr"]
+    return [finding("weight decay", f"The updates differ by the weights times {decay:.4g} and the learning "
+                    "rate: another weight decay.", item, 1 - found.residual, decay=decay)]  # fmt: skip
+
+
+def _length(parts: list[Numbers]) -> float:
+    """Return the norm of several tensors together."""
+    return math.sqrt(sum(float(np.square(part).sum()) for part in parts))

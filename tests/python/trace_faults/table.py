@@ -1,0 +1,88 @@
+"""Records every fault of the test bed and prints what is detected, localized and named.
+
+``PYTHONPATH=. python3 tests/python/trace_faults/table.py``
+"""
+
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from bridge.trace import compare, read
+from bridge.trace.diagnosis import diagnose
+from bridge.trace.finding import Finding
+from tests.python.trace_faults import faults_data, faults_loop, faults_model, faults_optimizer
+from tests.python.trace_faults.bed import Loop, faults, reference
+
+MODULES = (faults_data, faults_loop, faults_model, faults_optimizer)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came out of one fault."""
+
+    fault: type[Loop]
+    detected: bool
+    place: tuple[int, str, str] | None
+    findings: list[Finding]
+
+    @property
+    def localized(self) -> bool:
+        """Tell whether the cause is where the fault is."""
+        return self.place == self.fault.at
+
+    @property
+    def names(self) -> list[str]:
+        """List what it looks like."""
+        return [item.name for item in self.findings]
+
+    @property
+    def named(self) -> bool:
+        """Tell whether it looks like what it is, and like nothing else."""
+        return self.names == [self.fault.says]
+
+
+def examine(fault: type[Loop], folder: Path) -> Row:
+    """Record a fault and its healthy twin, and compare them."""
+    healthy = reference(fault)
+    for loop, name in ((healthy, "a"), (fault, "b")):
+        try:
+            loop().run(folder / name)
+        except RuntimeError as error:
+            warnings.warn(f"{loop.__name__}: {error}", stacklevel=1)
+    a, b = read(folder / "a"), read(folder / "b")
+    outcome = compare(a, b)
+    cause = outcome.cause
+    place = None
+    if cause is not None:
+        place = cause.record.step, cause.record.phase, cause.record.name
+    return Row(fault, outcome.verdict == "diverged", place, diagnose(outcome, a, b))
+
+
+def all_faults() -> list[type[Loop]]:
+    """List the faults in the order of their names."""
+    return sorted(faults(), key=lambda fault: fault.__name__)
+
+
+def main(words: list[str]) -> int:
+    """Print the table; of faults with these words in their names, if there are any."""
+    chosen = [f for f in all_faults() if not words or any(w in f.__name__ for w in words)]
+    rows = []
+    for fault in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            row = examine(fault, Path(folder))
+        rows.append(row)
+        marks = "".join("+" if ok else "-" for ok in (row.detected, row.localized, row.named))
+        print(f"{marks} {fault.__name__:22} {fault.says}")  # noqa: T201
+        for item in row.findings if not row.named or words else []:
+            print(f"      {item.name} ({item.confidence}): {item.sentence} [{item.where}]")  # noqa: T201
+        if not row.localized:
+            print(f"      found at {row.place}, expected {fault.at}")  # noqa: T201
+    for what in ("detected", "localized", "named"):
+        print(f"{what}: {sum(getattr(row, what) for row in rows)} of {len(rows)}")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
