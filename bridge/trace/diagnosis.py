@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 
 from bridge.trace.evidence import Evidence
-from bridge.trace.finding import Finding, finding
+from bridge.trace.finding import WEAK, Finding, finding
 from bridge.trace.outcome import Outcome
 from bridge.trace.reader import Trace
 from bridge.trace.signatures import (
@@ -55,7 +55,8 @@ def diagnose(
         signatures: Callable[[Evidence], Iterator[Finding]] = family.signatures
         for item in signatures(evidence):
             found.setdefault(item.name, item)
-    if found:
-        return sorted(found.values(), key=lambda item: -item.confidence)
+    sure = [item for item in found.values() if item.confidence > WEAK] or list(found.values())
+    if sure:
+        return sorted(sure, key=lambda item: -item.confidence)
     at = outcome.cause or outcome.first
     return [finding("no signature", f"A {at.fault} fault that no known signature explains.", at, 0.0)]

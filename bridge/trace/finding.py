@@ -6,6 +6,9 @@ from typing import Any
 
 from bridge.trace.outcome import Divergence, where
 
+WEAK = 0.5
+"""The confidence of a guess, which is not told beside what is surer."""
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -12,7 +12,7 @@ from bridge.trace.finding import Finding, finding
 from bridge.trace.linear import Fit, close, fit, vector
 from bridge.trace.outcome import Divergence
 from bridge.trace.record import Record
-from bridge.trace.signatures.updates import options_differ
+from bridge.trace.signatures.updates import adapts, options_differ, size, update_of, updated
 from bridge.trace.signs import Numbers
 
 EXACT = 1e-4
@@ -37,16 +37,30 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
 
     Spec: R35.4
     """
-    items = [item for item in evidence.of("step", "parameter") if item.reference and item.port]
-    records = [item.reference for item in items if item.reference is not None]
-    records = [r for r in records if evidence.a.beside(r, "optimizer state", "exp_avg")]
-    if not records or options_differ(evidence):
+    at, records = updated(evidence, [])
+    if at is None or not adapts(evidence, records) or options_differ(evidence):
         return
     yield from (
-        _first_moment(evidence, records, items[0])
-        or _second_moment(evidence, records, items[0])
-        or _formula(evidence, records, items[0])
+        _first_moment(evidence, records, at)
+        or _second_moment(evidence, records, at)
+        or _formula(evidence, records, at)
+        or _ratio(evidence, records, at)
     )
+
+
+def _ratio(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
+    """Name updates of large parameters, whose values are not known, by their size."""
+    a, b = (update_of(side, records) for side in (evidence.a, evidence.b))
+    found = None if a is None or b is None else fit(b.change, a.change)
+    if a is None or b is None or found is None:
+        return []
+    o, step = _options(evidence.a), item.record.step + 1
+    expected = (1 - o["b1"] ** step) / math.sqrt(1 - o["b2"] ** step)
+    if found.residual < EXACT and close(found.weights[0], [expected], EXACT):
+        return [finding("bias correction missing", "The port does not correct the moments for their start "
+                        f"at zero: its updates are {expected:.6g} times those of the reference.", item, 0.95,
+                        ratio=found.weights[0])]  # fmt: skip
+    return size(evidence, a, b, item)
 
 
 def _first_moment(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
@@ -139,6 +153,8 @@ def _formula(evidence: Evidence, records: list[Record], item: Divergence) -> lis
         return []
     options = _options(evidence.a)
     gap = _length([b.change - a.change for a, b in known])
+    if not gap:
+        return []
     found = [
         (_length([b.change - v for (_, b), v in zip(known, changes, strict=True)]) / gap, name, text)
         for name, text, changes in _variants([b for _, b in known], options)

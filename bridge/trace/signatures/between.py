@@ -109,6 +109,8 @@ def _untouched(item: Divergence, before: list[Record]) -> list[Finding]:
     for record in before:
         if record.tensor is not None and record.tensor.digest == b.digest:
             text = f"The port hands the {record.kind} of {record.name} to {item.record.name} as it is"
+            if record.kind == "input":
+                return [finding("missing layer", f"{text}, past {record.name}.", item, 0.95)]
             return [finding("missing operation", f"{text}; in the reference there is something between.",
                             item, 0.9)]  # fmt: skip
     return []

@@ -19,7 +19,9 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
     Spec: R35.4
     """
     roots = [item for item in evidence.roots if item.record.phase == "forward"]
-    calls = list(_calls(roots))
+    steps = {item.record.step for item in roots}
+    calls = list(_calls([i for i in evidence.faults if i.record.phase == "forward"
+                         and i.record.step in steps]))  # fmt: skip
     if calls:
         yield from calls
         return

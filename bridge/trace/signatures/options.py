@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bridge.trace.align import renamed
 from bridge.trace.evidence import Evidence
-from bridge.trace.finding import Finding, finding
+from bridge.trace.finding import WEAK, Finding, finding
 from bridge.trace.outcome import Divergence
 from bridge.trace.record import Record
 
@@ -20,7 +20,9 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
             continue
         values = f"{one.value!r} in the reference and {other.value!r} in the port"
         name, text = _named(one)
-        yield finding(name, f"{text} is {values}.", at, 0.95)
+        # A class of one's own may well compute the same.
+        sure = WEAK if one.part == "type" else 0.95
+        yield finding(name, f"{text} is {values}.", at, sure)
 
 
 def changed(evidence: Evidence) -> Iterator[tuple[Record, Record]]:

@@ -14,7 +14,6 @@ from bridge.trace.signatures.options import changed
 from bridge.trace.signs import Numbers
 
 EXACT = 1e-4
-ADAPTIVE = ("exp_avg", "exp_avg_sq", "square_avg", "sum")
 
 
 @dataclass(frozen=True)
@@ -44,17 +43,39 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
     still = [item for item in items if _still(evidence, item)]
     if still:
         yield _frozen(evidence, still)
-        items = [item for item in items if item not in still]
-    records = [item.reference for item in items if item.reference is not None]
+    at, records = updated(evidence, [item.record.name for item in still])
     a, b = (update_of(side, records) for side in (evidence.a, evidence.b))
-    if not items or a is None or b is None:
+    if at is None or a is None or b is None or adapts(evidence, records):
         return
-    yield from _buffer(a, b, items[0]) or _size(evidence, a, b, items[0]) or _shape(a, b, items[0])
+    yield from _buffer(a, b, at) or size(evidence, a, b, at) or _shape(a, b, at)
+
+
+def updated(
+    evidence: Evidence, without: list[str]
+) -> tuple[Divergence | None, list[Record]]:
+    """List the parameters that differ, or whose state does, as the first such step leaves them."""
+    kinds = ("parameter", "optimizer state")
+    roots = [item for kind in kinds for item in evidence.of("step", kind) if item.reference]
+    roots = [item for item in roots if item.record.name not in without]
+    if not roots:
+        return None, []
+    at = min(roots, key=lambda item: item.record.order)
+    step, replica = at.record.step, at.record.replica
+    names = {item.record.name for item in roots if item.record.step == step}
+    held = evidence.a.of_step(step, "step", "parameter", replica)
+    return at, [record for record in held if record.name in names]
+
+
+def adapts(evidence: Evidence, records: list[Record]) -> bool:
+    """Tell whether the optimizer divides by what it remembers of gradients."""
+    return any(evidence.a.beside(r, "optimizer state", "exp_avg_sq") for r in records)
 
 
 def options_differ(evidence: Evidence) -> bool:
     """Tell whether the configuration of the optimizers explains what differs."""
-    return any(one.name.startswith("optimizer") for one, _ in changed(evidence))
+    return any(
+        one.name.startswith("optimizer") and one.part != "type" for one, _ in changed(evidence)
+    )
 
 
 def update_of(side: Side, records: list[Record]) -> Update | None:
@@ -140,26 +161,29 @@ def _decay(b: Update, item: Divergence, decay: float, less: float) -> Finding:
                    f"{decay:.4g}.", item, 0.95, **numbers)  # fmt: skip
 
 
-def _size(evidence: Evidence, a: Update, b: Update, item: Divergence) -> list[Finding]:
-    """Updates that are a multiple of the reference's."""
+def size(evidence: Evidence, a: Update, b: Update, item: Divergence) -> list[Finding]:
+    """Name updates that are a multiple of the reference's.
+
+    Spec: R35.4
+    """
     found = fit(b.change, a.change)
     gap = float(np.linalg.norm(b.change - a.change))
     if found is None or found.residual * float(np.linalg.norm(b.change)) > 0.01 * gap:
         return []
-    ratio, left = found.weights[0], found.residual
-    rate = float(evidence.a.option("lr", 0.0))
-    return [sized(ratio, left, rate, item)]
+    return [_sized(found.weights[0], found.residual, evidence, item)]
 
 
-def sized(ratio: float, left: float, rate: float, item: Divergence) -> Finding:
-    """Name a factor of the updates.
-
-    Spec: R35.4
-    """
+def _sized(ratio: float, left: float, evidence: Evidence, item: Divergence) -> Finding:
+    """Name a factor of the updates."""
+    rate = float(evidence.a.option("lr") or 0.0)
+    momentum = float(evidence.a.option("momentum") or 0.0)
     text = f"The updates of the port are {ratio:.6g} times those of the reference"
     numbers = {"ratio": ratio, "left": left}
     if close(ratio, [-1.0]):
         return finding("sign of the update", f"{text}: the sign is wrong.", item, 1 - left, **numbers)
+    if momentum and close(ratio, [1 + momentum, 1 / (1 + momentum)], 1e-6):
+        return finding("Nesterov momentum", f"{text}, one more than the momentum in the first step: one "
+                       "side looks ahead.", item, 0.95, **numbers)  # fmt: skip
     if rate and close(ratio, [rate], 1e-4):
         return finding("learning rate twice", f"{text}, which is the learning rate: it is multiplied "
                        "twice.", item, 1 - left, **numbers)  # fmt: skip

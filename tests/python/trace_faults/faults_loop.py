@@ -85,10 +85,16 @@ class NegativeLoss(Loop):
         return -functional.cross_entropy(outputs, targets)
 
 
-class SoftmaxTwice(Loop):
+class Whole(Loop):
+    """A healthy loop whose tensors are kept."""
+
+    full = "*"
+
+
+class SoftmaxTwice(Whole):
     """Probabilities go into a loss that takes logits."""
 
-    says, at, full = "wrong loss", (0, "loss", "loss"), "*"
+    says, at = "wrong loss", (0, "loss", "loss")
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return functional.cross_entropy(outputs.softmax(1), targets)
@@ -221,7 +227,7 @@ class OtherRate(Loop):
 class Failing(Loop):
     """The second step throws."""
 
-    says, at = "exception on one side", (1, "step", "exception")
+    says, at = "exception on one side", (1, "backward", "fc1.weight")
 
     def gradients(self, model: nn.Module, step: int) -> None:
         if step:

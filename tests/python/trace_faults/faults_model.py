@@ -125,7 +125,7 @@ class Gelu(Kept):
 class NoActivation(Loop):
     """An activation is left out between two layers."""
 
-    says, at = "missing layer", (0, "forward", "act")
+    says, at = "missing layer", (0, "forward", "fc2")
 
     class Net(Mlp):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -220,7 +220,7 @@ class Biased(Conv):
             old = norm.running_var.clone()  # type: ignore[union-attr, operator]
             result = nn.BatchNorm2d.forward(norm, x)  # type: ignore[arg-type]
             count = x.numel() / x.shape[1]
-            norm.running_var.copy_(old + (norm.running_var - 0.9 * old) * (count - 1) / count - 0.1 * old)  # type: ignore[union-attr, operator]  # noqa: E501
+            norm.running_var = 0.9 * old + (norm.running_var - 0.9 * old) * (count - 1) / count
             return result
 
         norm.forward = forward  # type: ignore[union-attr, assignment]
@@ -274,7 +274,7 @@ class Frozen(Loop):
 class ExtraLayer(Loop):
     """A layer runs twice."""
 
-    says, at = "extra layer", (0, "forward", "act")
+    says, at = "extra layer", (0, "forward", "fc1")
 
     class Net(Mlp):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

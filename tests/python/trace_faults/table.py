@@ -5,12 +5,14 @@
 
 import sys
 import tempfile
-import warnings
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from bridge.trace import compare, read
+from bridge.trace import Trace, compare, read
 from bridge.trace.diagnosis import diagnose
+from bridge.trace.envelope import NoiseEnvelope, measure
 from bridge.trace.finding import Finding
 from tests.python.trace_faults import faults_data, faults_loop, faults_model, faults_optimizer
 from tests.python.trace_faults.bed import Loop, faults, reference
@@ -43,16 +45,22 @@ class Row:
         return self.names == [self.fault.says]
 
 
+@lru_cache(maxsize=None)
+def healthy(loop: type[Loop], folder: Path) -> tuple[Trace, NoiseEnvelope]:
+    """Record a healthy loop, with its noise."""
+    own = folder / loop.__name__
+    envelope = measure(lambda model, path: loop().run(path, model), loop().model(), own)
+    return read(own / "reference"), envelope
+
+
 def examine(fault: type[Loop], folder: Path) -> Row:
-    """Record a fault and its healthy twin, and compare them."""
-    healthy = reference(fault)
-    for loop, name in ((healthy, "a"), (fault, "b")):
-        try:
-            loop().run(folder / name)
-        except RuntimeError as error:
-            warnings.warn(f"{loop.__name__}: {error}", stacklevel=1)
-    a, b = read(folder / "a"), read(folder / "b")
-    outcome = compare(a, b)
+    """Record a fault, and compare it with its healthy twin."""
+    a, envelope = healthy(reference(fault), folder)
+    own = folder / fault.__name__
+    with suppress(RuntimeError):
+        fault().run(own)
+    b = read(own)
+    outcome = compare(a, b, envelope=envelope)
     cause = outcome.cause
     place = None
     if cause is not None:
@@ -68,11 +76,10 @@ def all_faults() -> list[type[Loop]]:
 def main(words: list[str]) -> int:
     """Print the table; of faults with these words in their names, if there are any."""
     chosen = [f for f in all_faults() if not words or any(w in f.__name__ for w in words)]
-    rows = []
-    for fault in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            row = examine(fault, Path(folder))
-        rows.append(row)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [examine(fault, Path(folder)) for fault in chosen]
+    for row in rows:
+        fault = row.fault
         marks = "".join("+" if ok else "-" for ok in (row.detected, row.localized, row.named))
         print(f"{marks} {fault.__name__:22} {fault.says}")  # noqa: T201
         for item in row.findings if not row.named or words else []:
