@@ -59,4 +59,6 @@ def diagnose(
     if sure:
         return sorted(sure, key=lambda item: -item.confidence)
     at = outcome.cause or outcome.first
-    return [finding("no signature", f"A {at.fault} fault that no known signature explains.", at, 0.0)]
+    return [
+        finding("no signature", f"A {at.fault} fault that no known signature explains.", at, 0.0)
+    ]

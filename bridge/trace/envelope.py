@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.trace.distance import EPSILON, Distance, estimate, measure as exact
+from bridge.trace.distance import EPSILON, Distance, estimate
+from bridge.trace.distance import measure as exact
 from bridge.trace.reader import Trace, read
 from bridge.trace.record import Key, Record
 from bridge.trace.writer import RECORDS
@@ -64,9 +65,7 @@ def safety(runs: int) -> float:
     return math.sqrt(2 / math.pi) * (moment / RISK) ** (1 / runs)
 
 
-def envelope_of(
-    reference: Trace | str | Path, runs: Iterable[Trace | str | Path]
-) -> NoiseEnvelope:
+def envelope_of(reference: Trace | str | Path, runs: Iterable[Trace | str | Path]) -> NoiseEnvelope:
     """Measure an envelope from recorded runs.
 
     What was measured in a step holds for the later ones too, for a jump can come a step sooner or

@@ -41,11 +41,7 @@ class Side:
 
     def gradient(self, record: Record) -> Contents | None:
         """Return the gradient that an update of a parameter used."""
-        return self.tensor(self._last_gradient(record))
-
-    def gradient_values(self, record: Record) -> Numbers | None:
-        """Return all values of that gradient."""
-        return self.full(self._last_gradient(record))
+        return self.tensor(self.last_gradient(record))
 
     def before(self, record: Record) -> Record | None:
         """Return what a part of the state was as its step began."""
@@ -81,7 +77,7 @@ class Side:
         """Return the tensor of a record, if it has one."""
         return None if record is None else record.tensor
 
-    def _last_gradient(self, record: Record) -> Record | None:
+    def last_gradient(self, record: Record) -> Record | None:
         """Find the last gradient of a parameter in the step of a record."""
         name = renamed(record, self.names)[4]
         phases = ("clip", "reduce", "backward")

@@ -31,7 +31,7 @@ def fit(target: Numbers, *basis: Numbers) -> Fit | None:
         return None
     columns = np.stack([v / length for v, length in zip(basis, lengths, strict=True)], axis=1)
     weights, _, rank, singular = np.linalg.lstsq(columns, target, rcond=None)
-    if rank < len(basis) or singular[-1] < 1e-4 * singular[0]:  # noqa: PLR2004 - nearly parallel
+    if rank < len(basis) or singular[-1] < 1e-4 * singular[0]:
         return None
     left = float(np.linalg.norm(target - columns @ weights)) / size
     return Fit(tuple((weights / lengths).tolist()), left)

@@ -25,10 +25,10 @@ class Moments:
 
     change: Numbers
     parameter: Numbers
-    gradient: Numbers
     mean: Numbers
     square: Numbers
-    square_before: Numbers | None
+    mean_before: Numbers
+    square_before: Numbers
     step: int
 
 
@@ -106,28 +106,27 @@ def _last(side: Side, own: Record) -> Record | None:
 
 def _second_moment(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
     """Means of squares that follow another beta2."""
-    a, b = ([_moments(side, record) for record in records] for side in (evidence.a, evidence.b))
-    shares = [_beta2([m for m in side if m is not None]) for side in (a, b)]
-    ours, theirs = shares
+    b1 = _options(evidence.a)["b1"]
+    ours, theirs = (
+        _beta2([m for m in (_moments(side, record) for record in records) if m is not None], b1)
+        for side in (evidence.a, evidence.b)
+    )
     if ours is None or theirs is None or close(1 - ours, [1 - theirs]):
         return []
     return [finding("beta", f"beta2 of the port is {theirs:.6g}, that of the reference {ours:.6g}.", item,
                     0.95, reference=ours, port=theirs)]  # fmt: skip
 
 
-def _beta2(moments: list[Moments]) -> float | None:
-    """Read beta2 off, from ``new - old = (1 - beta2) (d² - old)`` without knowing the decay in d."""
+def _beta2(moments: list[Moments], b1: float) -> float | None:
+    """Read beta2 off ``new - old = (1 - beta2) (d² - old)``; d, with its decay, is in the means."""
     shares = []
     for one in moments:
-        old = 0.0 if one.square_before is None else one.square_before
-        mean = one.mean if one.square_before is None else None
-        if mean is None:
-            continue
-        # In the first step the mean is (1 - beta1) d, and d² is known but for that factor.
-        found = fit(np.ravel(one.square - old), np.ravel(mean**2))
+        gradient = (one.mean - b1 * one.mean_before) / (1 - b1)
+        moved = np.ravel(one.square - one.square_before)
+        found = fit(moved, np.ravel(gradient**2 - one.square_before))
         if found is not None and found.residual < EXACT:
             shares.append(found.weights[0])
-    return 1 - float(np.median(shares)) * 0.01 if shares else None
+    return 1 - float(np.median(shares)) if shares else None
 
 
 def _moments(side: Side, record: Record) -> Moments | None:
@@ -136,13 +135,13 @@ def _moments(side: Side, record: Record) -> Moments | None:
     square = side.beside(record, "optimizer state", "exp_avg_sq")
     count = side.beside(record, "optimizer state", "step")
     found = [side.full(one) for one in (side.like(record), side.before(record), mean, square)]
-    gradient = side.gradient_values(record)
     after, start, first, second = found
-    if after is None or start is None or first is None or second is None or gradient is None:
+    if after is None or start is None or first is None or second is None:
         return None
-    earlier = None if square is None else side.full(_last(side, square))
+    earlier = [None if own is None else side.full(_last(side, own)) for own in (mean, square)]
+    old, held = (np.zeros_like(start) if values is None else values for values in earlier)
     step = int(count.value) if count is not None else record.step + 1
-    return Moments(after - start, start, gradient, first, second, earlier, step)
+    return Moments(after - start, start, first, second, old, held, step)
 
 
 def _formula(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
@@ -156,7 +155,11 @@ def _formula(evidence: Evidence, records: list[Record], item: Divergence) -> lis
     if not gap:
         return []
     found = [
-        (_length([b.change - v for (_, b), v in zip(known, changes, strict=True)]) / gap, name, text)
+        (
+            _length([b.change - v for (_, b), v in zip(known, changes, strict=True)]) / gap,
+            name,
+            text,
+        )
         for name, text, changes in _variants([b for _, b in known], options)
     ]
     left, name, text = min(found)
@@ -178,7 +181,9 @@ def _variants(
     lr, eps = o["lr"], o["eps"]
 
     def each(formula: Any) -> list[Numbers]:  # noqa: ANN401 - of mean, square and both corrections
-        return [formula(m.mean, m.square, 1 - o["b1"] ** m.step, 1 - o["b2"] ** m.step) for m in known]
+        return [
+            formula(m.mean, m.square, 1 - o["b1"] ** m.step, 1 - o["b2"] ** m.step) for m in known
+        ]
 
     yield ("eps placement", "The port adds eps under the root, the reference after it.",
            each(lambda m, v, c, d: -lr * m / c / np.sqrt(v / d + eps)))  # fmt: skip
@@ -196,9 +201,7 @@ def _variants(
            each(lambda m, v, c, d: -lr * m / c / (v / d + eps)))  # fmt: skip
 
 
-def _other_eps(
-    known: list[Moments], o: Mapping[str, Any], item: Divergence
-) -> list[Finding]:
+def _other_eps(known: list[Moments], o: Mapping[str, Any], item: Divergence) -> list[Finding]:
     """Solve for eps, and see whether it is one number."""
     with np.errstate(all="ignore"):
         values = np.concatenate([

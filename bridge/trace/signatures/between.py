@@ -55,7 +55,9 @@ def _before(evidence: Evidence, item: Divergence) -> list[Record]:
     """List what layers gave and took before, the last first."""
     own = item.record
     kinds = ("activation", "input")
-    found = [r for kind in kinds for r in evidence.a.of_step(own.step, "forward", kind, own.replica)]
+    found = [
+        r for kind in kinds for r in evidence.a.of_step(own.step, "forward", kind, own.replica)
+    ]
     return sorted((r for r in found if r.order < own.order), key=lambda r: -r.order)
 
 
@@ -72,7 +74,9 @@ def _residual(item: Divergence, before: list[Record]) -> list[Finding]:
         if found is None or found.residual > EXACT or not close(abs(found.weights[0]), [1.0], 1e-4):
             continue
         lacks = found.weights[0] < 0
-        name, verb = ("missing residual", "lacks") if lacks else ("extra residual", "has, in addition,")
+        name, verb = (
+            ("missing residual", "lacks") if lacks else ("extra residual", "has, in addition,")
+        )
         return [finding(name, f"What goes into {item.record.name} {verb} the {record.kind} of "
                         f"{record.name or 'the model'} in the port.", item, 1 - found.residual,
                         weight=found.weights[0])]  # fmt: skip
@@ -99,7 +103,11 @@ def _function(evidence: Evidence, item: Divergence, before: list[Record]) -> lis
         ours, theirs = (matching(ACTIVATIONS, (x,), wanted) for wanted in (a, b))
         if ours is not None and theirs is not None and ours != theirs:
             text = f"Before {item.record.name} the reference computes {ours}, the port {theirs}"
-            return [finding("wrong activation", f"{text}, of the {record.kind} of {record.name}.", item, 1.0)]
+            return [
+                finding(
+                    "wrong activation", f"{text}, of the {record.kind} of {record.name}.", item, 1.0
+                )
+            ]
     return []
 
 
@@ -108,7 +116,9 @@ def _untouched(item: Divergence, before: list[Record]) -> list[Finding]:
     _, b = contents(item)
     for record in before:
         if record.tensor is not None and record.tensor.digest == b.digest:
-            text = f"The port hands the {record.kind} of {record.name} to {item.record.name} as it is"
+            text = (
+                f"The port hands the {record.kind} of {record.name} to {item.record.name} as it is"
+            )
             if record.kind == "input":
                 return [finding("missing layer", f"{text}, past {record.name}.", item, 0.95)]
             return [finding("missing operation", f"{text}; in the reference there is something between.",

@@ -54,7 +54,9 @@ def _order(evidence: Evidence, item: Divergence, *, alone: bool) -> Iterator[Fin
                       "the reference.", item, 1.0, step=step, batch=twins[0])  # fmt: skip
     elif permuted(a, b):
         name = "wrong label order" if alone else "sample order"
-        also = "but the labels are in the order of the reference" if alone else "and so do the labels"
+        also = (
+            "but the labels are in the order of the reference" if alone else "and so do the labels"
+        )
         yield finding(name, f"The samples of the batch come in another order, {also}.", item, 0.9)
     else:
         yield from _prepared(item)

@@ -58,7 +58,7 @@ def _rates(evidence: Evidence) -> Iterator[Finding]:
                       f"the reference goes from {ours[0]:.6g} to {ours[-1]:.6g}.", item, 1.0,
                       **numbers)  # fmt: skip
     elif len(set(ours)) > 1 and _shifted(ours, theirs):
-        yield finding("scheduler off by one", f"The learning rates of the port are those of the "
+        yield finding("scheduler off by one", "The learning rates of the port are those of the "
                       "reference, one step earlier or later.", item, 0.95, **numbers)  # fmt: skip
     else:
         ratio = b / a if a else float("inf")

@@ -94,13 +94,17 @@ def smooth(x: Numbers, y: Numbers) -> Numbers:
 
 SINGLE: Mapping[str, Formula] = {
     "cross entropy": cross_entropy,
-    "cross entropy of probabilities, with softmax before it": lambda x, y: cross_entropy(softmax(x, 1), y),
+    "cross entropy of probabilities, with softmax before it": lambda x, y: cross_entropy(
+        softmax(x, 1), y
+    ),
     "cross entropy of log-probabilities, with log-softmax before it": lambda x, y: cross_entropy(
         log_softmax(log_softmax(x, 1), 1), y
     ),
     "negative likelihood of logits, without log-softmax": likelihood,
     "binary cross entropy of logits": binary,
-    "binary cross entropy of probabilities, with sigmoid before it": lambda x, y: binary(sigmoid(x), y),
+    "binary cross entropy of probabilities, with sigmoid before it": lambda x, y: binary(
+        sigmoid(x), y
+    ),
     "squared error": lambda x, y: (x - y) ** 2,
     "half squared error": lambda x, y: 0.5 * (x - y) ** 2,
     "absolute error": lambda x, y: np.abs(x - y),
@@ -113,7 +117,9 @@ LOSSES: Mapping[str, Formula] = {
 """Functions of outputs and targets."""
 
 
-def matching(table: Mapping[str, Formula], inputs: tuple[Numbers, ...], wanted: Numbers) -> str | None:
+def matching(
+    table: Mapping[str, Formula], inputs: tuple[Numbers, ...], wanted: Numbers
+) -> str | None:
     """Name the function that gives a result, or None.
 
     Spec: R35.4
@@ -124,7 +130,9 @@ def matching(table: Mapping[str, Formula], inputs: tuple[Numbers, ...], wanted: 
                 found = np.asarray(formula(*inputs))
         except (ValueError, IndexError, TypeError):
             continue
-        if found.shape == wanted.shape and np.allclose(found, wanted, rtol=CLOSE, atol=CLOSE * _size(wanted)):
+        if found.shape == wanted.shape and np.allclose(
+            found, wanted, rtol=CLOSE, atol=CLOSE * _size(wanted)
+        ):
             return name
     return None
 

@@ -145,7 +145,9 @@ def scaling(
     batch = batch_size(evidence, item.record.step)
     replicas = int(evidence.a.trace.about.get("replicas", 1))
     if close(ratio, [-1.0]):
-        return finding(f"sign of the {what}", f"{text}: the sign is wrong.", item, 1 - residual, **numbers)  # noqa: E501
+        return finding(
+            f"sign of the {what}", f"{text}: the sign is wrong.", item, 1 - residual, **numbers
+        )
     if replicas > 1 and close(ratio, [replicas, 1 / replicas]):
         return finding(f"{what} scaled by the replica count", f"{text}: there are {replicas} replicas; "
                        "a sum instead of a mean, or the reverse.", item, 1 - residual, **numbers)  # fmt: skip

@@ -73,7 +73,11 @@ def _effect(evidence: Evidence, item: Divergence) -> list[Finding]:
         return [finding("other random draws", f"{name} drops other values in the port: another seed, or "
                         "another order of draws.", item, 0.8)]  # fmt: skip
     if b.digest == source.tensor.digest:
-        return [finding("layer without effect", f"{name} gives its input as it is in the port.", item, 1.0)]
+        return [
+            finding(
+                "layer without effect", f"{name} gives its input as it is in the port.", item, 1.0
+            )
+        ]
     return []
 
 
@@ -90,7 +94,11 @@ def _bias(evidence: Evidence, item: Divergence) -> list[Finding]:
         shape = [1] * len(a.shape)
         shape[axis] = bias.size
         found = fit(theirs - ours, project(np.broadcast_to(bias.reshape(shape), a.shape)))
-        if found is not None and found.residual < EXACT and close(found.weights[0], [-1.0, 1.0], 1e-4):
+        if (
+            found is not None
+            and found.residual < EXACT
+            and close(found.weights[0], [-1.0, 1.0], 1e-4)
+        ):
             verb = "does not add" if found.weights[0] < 0 else "adds twice"
             name = "missing bias" if found.weights[0] < 0 else "bias twice"
             return [finding(name, f"{item.record.name} {verb} its bias in the port.", item,
@@ -137,7 +145,9 @@ def _eps(evidence: Evidence, item: Divergence) -> list[Finding]:
         return []
     variances = x.var(axis=-1, keepdims=True)
     held = [evidence.a.full(_held(evidence, item, name)) for name in ("weight", "bias")]
-    weight, bias = (default if v is None else v for v, default in zip(held, (1.0, 0.0), strict=True))
+    weight, bias = (
+        default if v is None else v for v, default in zip(held, (1.0, 0.0), strict=True)
+    )
     centered = (x - x.mean(axis=-1, keepdims=True)) * weight
     found = [_solved(centered, variances, side - bias) for side in (a, b)]
     ours, theirs = found
@@ -155,7 +165,9 @@ def _solved(centered: Numbers, variances: Numbers, output: Numbers) -> float | N
     if not values.size:
         return None
     middle = float(np.median(values))
-    return middle if float(np.median(np.abs(values - middle))) < EXACT + 0.05 * abs(middle) else None
+    return (
+        middle if float(np.median(np.abs(values - middle))) < EXACT + 0.05 * abs(middle) else None
+    )
 
 
 def _border(evidence: Evidence, item: Divergence) -> list[Finding]:

@@ -6,11 +6,10 @@ import numpy as np
 
 from bridge.trace.evidence import Evidence
 from bridge.trace.finding import Finding, finding
-from bridge.trace.linear import fit, vector
 from bridge.trace.outcome import Divergence
-from bridge.trace.record import Contents, Record
+from bridge.trace.record import Contents
 from bridge.trace.signatures import between, inside
-from bridge.trace.signatures.setup import contents, permuted
+from bridge.trace.signatures.setup import contents
 
 
 def signatures(evidence: Evidence) -> Iterator[Finding]:
@@ -51,7 +50,9 @@ def _calls(roots: list[Divergence]) -> Iterator[Finding]:
             continue
         record = found[0].record
         words = [record.name or "the model"]
-        yield finding(name, text.format(*([record.call] if fault == "extra" else []), *words), found[0], 1.0)
+        yield finding(
+            name, text.format(*([record.call] if fault == "extra" else []), *words), found[0], 1.0
+        )
         return
 
 

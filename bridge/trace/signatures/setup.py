@@ -46,7 +46,9 @@ def _structure(held: list[Divergence]) -> Iterator[Finding]:
     moved = [item for item in held if item.fault == "reordered"]
     if moved:
         names = ", ".join(item.record.name for item in moved)
-        yield finding("parameter order", f"The port registers {names} in another order.", moved[0], 1.0)  # noqa: E501
+        yield finding(
+            "parameter order", f"The port registers {names} in another order.", moved[0], 1.0
+        )
     for item in held:
         if item.fault == "shape":
             yield _shape(item)
@@ -57,7 +59,9 @@ def _shape(item: Divergence) -> Finding:
     a, b = contents(item)
     shapes = f"{a.shape} in the reference and {b.shape} in the port"
     if a.shape == b.shape[::-1]:
-        return finding("transposed weight", f"{item.record.name} is transposed: {shapes}.", item, 1.0)
+        return finding(
+            "transposed weight", f"{item.record.name} is transposed: {shapes}.", item, 1.0
+        )
     return finding("other shape", f"{item.record.name} is {shapes}.", item, 1.0)
 
 
@@ -132,5 +136,3 @@ def contents(item: Divergence) -> tuple[Contents, Contents]:
         message = f"diagnosis: expected two tensors of {item.record.name}"
         raise ValueError(message)
     return a, b
-
-

@@ -50,9 +50,7 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
     yield from _buffer(a, b, at) or size(evidence, a, b, at) or _shape(a, b, at)
 
 
-def updated(
-    evidence: Evidence, without: list[str]
-) -> tuple[Divergence | None, list[Record]]:
+def updated(evidence: Evidence, without: list[str]) -> tuple[Divergence | None, list[Record]]:
     """List the parameters that differ, or whose state does, as the first such step leaves them."""
     kinds = ("parameter", "optimizer state")
     roots = [item for kind in kinds for item in evidence.of("step", kind) if item.reference]
@@ -127,7 +125,9 @@ def _buffer(a: Update, b: Update, item: Divergence) -> list[Finding]:
     numbers = {"left": theirs.residual}
     sure = 1 - theirs.residual
     if not close(new, [fresh]):
-        text = f"the gradient comes in with weight {fresh:.4g}, not {new:.4g}; momentum is {other:.4g}"
+        text = (
+            f"the gradient comes in with weight {fresh:.4g}, not {new:.4g}; momentum is {other:.4g}"
+        )
         return [finding("momentum dampening", f"In the momentum buffer of the port {text}.", item, sure,
                         dampening=1 - fresh / new, **numbers)]  # fmt: skip
     if abs(share - other) > EXACT:
@@ -180,7 +180,9 @@ def _sized(ratio: float, left: float, evidence: Evidence, item: Divergence) -> F
     text = f"The updates of the port are {ratio:.6g} times those of the reference"
     numbers = {"ratio": ratio, "left": left}
     if close(ratio, [-1.0]):
-        return finding("sign of the update", f"{text}: the sign is wrong.", item, 1 - left, **numbers)
+        return finding(
+            "sign of the update", f"{text}: the sign is wrong.", item, 1 - left, **numbers
+        )
     if momentum and close(ratio, [1 + momentum, 1 / (1 + momentum)], 1e-6):
         return finding("Nesterov momentum", f"{text}, one more than the momentum in the first step: one "
                        "side looks ahead.", item, 0.95, **numbers)  # fmt: skip
@@ -191,7 +193,9 @@ def _sized(ratio: float, left: float, evidence: Evidence, item: Divergence) -> F
         return finding("learning rate missing", f"{text}, which is one by the learning rate.", item,
                        1 - left, **numbers)  # fmt: skip
     if close(ratio, [2.0], 1e-4):
-        return finding("update twice", f"{text}: as if the optimizer stepped twice.", item, 0.9, **numbers)
+        return finding(
+            "update twice", f"{text}: as if the optimizer stepped twice.", item, 0.9, **numbers
+        )
     return finding("learning-rate ratio", f"{text}, at the same learning rate in the records.", item,
                    0.95 * (1 - left), **numbers)  # fmt: skip
 

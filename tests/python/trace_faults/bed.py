@@ -97,7 +97,7 @@ class Loop:
             for step, batch in enumerate(self.batches()):
                 self.step(trace, model, optimizer, batch, step)
 
-    def step(  # noqa: PLR0913, PLR0917 - what a step takes
+    def step(
         self,
         trace: Recorder,
         model: nn.Module,

@@ -1,6 +1,6 @@
 """Faults of models: layers, weights, dtypes, buffers."""
 
-# ruff: noqa: D101, D102 - a fault is told by its name, and its methods are those of the model
+# ruff: noqa: D102 - a fault is told by its name, and its methods are those of the model
 
 import math
 from typing import ClassVar

@@ -3,6 +3,7 @@
 # ruff: noqa: D102 - a fault is told by its class
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -10,8 +11,19 @@ from torch import nn
 
 from tests.python.trace_faults.bed import Loop
 
-Formula = Callable[[torch.Tensor, torch.Tensor, dict[str, Any], float, int], torch.Tensor]
-"""Takes parameter, gradient, state, learning rate and step, from 1, and returns the update."""
+
+@dataclass(frozen=True)
+class At:
+    """What an update is computed from; steps count from 1."""
+
+    p: torch.Tensor
+    g: torch.Tensor
+    state: dict[str, Any]
+    lr: float
+    step: int
+
+
+Formula = Callable[[At], torch.Tensor]
 
 
 class Rewritten(torch.optim.Optimizer):
@@ -28,7 +40,7 @@ class Rewritten(torch.optim.Optimizer):
             for parameter in group["params"]:
                 state = self.state[parameter]
                 at = state["step"] = state.get("step", 0) + 1
-                parameter += self.formula(parameter, parameter.grad, state, group["lr"], at)
+                parameter += self.formula(At(parameter, parameter.grad, state, group["lr"], at))
                 if not isinstance(self, AdamLike):
                     del state["step"]
 
@@ -43,9 +55,8 @@ class Sgd(Loop):
     options: ClassVar[dict[str, Any]] = {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}
     shape: ClassVar[type[Rewritten]] = Rewritten
 
-    def formula(
-        self, p: torch.Tensor, g: torch.Tensor, state: dict[str, Any], lr: float, step: int
-    ) -> torch.Tensor:
+    def formula(self, at: At) -> torch.Tensor:
+        """Compute an update."""
         raise NotImplementedError
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
@@ -61,7 +72,9 @@ class Adam(Sgd):
     shape: ClassVar[type[Rewritten]] = AdamLike
 
 
-def momentum(state: dict[str, Any], d: torch.Tensor, share: float, new: float = 1.0) -> torch.Tensor:
+def momentum(
+    state: dict[str, Any], d: torch.Tensor, share: float, new: float = 1.0
+) -> torch.Tensor:
     """Update a momentum buffer."""
     old = state.get("momentum_buffer")
     state["momentum_buffer"] = d.clone() if old is None else share * old + new * d
@@ -85,8 +98,8 @@ class Dampened(Sgd):
 
     says, at = "momentum dampening", (1, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        return -lr * momentum(state, g + 0.01 * p, 0.9, 0.1)
+    def formula(self, at: At) -> torch.Tensor:
+        return -at.lr * momentum(at.state, at.g + 0.01 * at.p, 0.9, 0.1)
 
 
 class OtherMomentum(Sgd):
@@ -94,8 +107,8 @@ class OtherMomentum(Sgd):
 
     says, at = "momentum coefficient", (1, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        return -lr * momentum(state, g + 0.01 * p, 0.8)
+    def formula(self, at: At) -> torch.Tensor:
+        return -at.lr * momentum(at.state, at.g + 0.01 * at.p, 0.8)
 
 
 class Nesterov(Sgd):
@@ -103,9 +116,9 @@ class Nesterov(Sgd):
 
     says, at = "Nesterov momentum", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        d = g + 0.01 * p
-        return -lr * (d + 0.9 * momentum(state, d, 0.9))
+    def formula(self, at: At) -> torch.Tensor:
+        d = at.g + 0.01 * at.p
+        return -at.lr * (d + 0.9 * momentum(at.state, d, 0.9))
 
 
 class NoDecay(Sgd):
@@ -113,8 +126,8 @@ class NoDecay(Sgd):
 
     says, at = "weight decay", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        return -lr * momentum(state, g, 0.9)
+    def formula(self, at: At) -> torch.Tensor:
+        return -at.lr * momentum(at.state, at.g, 0.9)
 
 
 class DecoupledSgd(Sgd):
@@ -122,8 +135,8 @@ class DecoupledSgd(Sgd):
 
     says, at = "decay coupled or decoupled", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        return -lr * momentum(state, g, 0.9) - lr * 0.01 * p
+    def formula(self, at: At) -> torch.Tensor:
+        return -at.lr * momentum(at.state, at.g, 0.9) - at.lr * 0.01 * at.p
 
 
 class RateTwice(Sgd):
@@ -131,8 +144,8 @@ class RateTwice(Sgd):
 
     says, at = "learning rate twice", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        return -lr * lr * momentum(state, g + 0.01 * p, 0.9)
+    def formula(self, at: At) -> torch.Tensor:
+        return -at.lr * at.lr * momentum(at.state, at.g + 0.01 * at.p, 0.9)
 
 
 class HiddenRate(Sgd):
@@ -140,8 +153,8 @@ class HiddenRate(Sgd):
 
     says, at = "learning-rate ratio", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        return -1.001 * lr * momentum(state, g + 0.01 * p, 0.9)
+    def formula(self, at: At) -> torch.Tensor:
+        return -1.001 * at.lr * momentum(at.state, at.g + 0.01 * at.p, 0.9)
 
 
 class Uphill(Sgd):
@@ -149,8 +162,8 @@ class Uphill(Sgd):
 
     says, at = "sign of the update", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        return lr * momentum(state, g + 0.01 * p, 0.9)
+    def formula(self, at: At) -> torch.Tensor:
+        return at.lr * momentum(at.state, at.g + 0.01 * at.p, 0.9)
 
 
 class NoUpdate(Sgd):
@@ -158,9 +171,9 @@ class NoUpdate(Sgd):
 
     says, at = "no update", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        momentum(state, g + 0.01 * p, 0.9)
-        return torch.zeros_like(p)
+    def formula(self, at: At) -> torch.Tensor:
+        momentum(at.state, at.g + 0.01 * at.p, 0.9)
+        return torch.zeros_like(at.p)
 
 
 class EpsInside(Adam):
@@ -168,9 +181,9 @@ class EpsInside(Adam):
 
     says, at = "eps placement", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        m, v = moments(state, g + 0.1 * p)
-        return -lr * m / (1 - 0.9**step) / (v / (1 - 0.999**step) + 1e-8).sqrt()
+    def formula(self, at: At) -> torch.Tensor:
+        m, v = moments(at.state, at.g + 0.1 * at.p)
+        return -at.lr * m / (1 - 0.9**at.step) / (v / (1 - 0.999**at.step) + 1e-8).sqrt()
 
 
 class EpsUncorrected(Adam):
@@ -178,9 +191,9 @@ class EpsUncorrected(Adam):
 
     says, at = "eps placement", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        m, v = moments(state, g + 0.1 * p)
-        return -lr * m / (1 - 0.9**step) / ((v.sqrt() + 1e-8) / (1 - 0.999**step) ** 0.5)
+    def formula(self, at: At) -> torch.Tensor:
+        m, v = moments(at.state, at.g + 0.1 * at.p)
+        return -at.lr * m / (1 - 0.9**at.step) / ((v.sqrt() + 1e-8) / (1 - 0.999**at.step) ** 0.5)
 
 
 class OtherEps(Adam):
@@ -188,9 +201,9 @@ class OtherEps(Adam):
 
     says, at = "eps value", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        m, v = moments(state, g + 0.1 * p)
-        return -lr * m / (1 - 0.9**step) / ((v / (1 - 0.999**step)).sqrt() + 1e-7)
+    def formula(self, at: At) -> torch.Tensor:
+        m, v = moments(at.state, at.g + 0.1 * at.p)
+        return -at.lr * m / (1 - 0.9**at.step) / ((v / (1 - 0.999**at.step)).sqrt() + 1e-7)
 
 
 class Uncorrected(Adam):
@@ -198,9 +211,9 @@ class Uncorrected(Adam):
 
     says, at = "bias correction missing", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        m, v = moments(state, g + 0.1 * p)
-        return -lr * m / (v.sqrt() + 1e-8)
+    def formula(self, at: At) -> torch.Tensor:
+        m, v = moments(at.state, at.g + 0.1 * at.p)
+        return -at.lr * m / (v.sqrt() + 1e-8)
 
 
 class OtherBeta(Adam):
@@ -208,9 +221,9 @@ class OtherBeta(Adam):
 
     says, at = "beta", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        m, v = moments(state, g + 0.1 * p, b1=0.8)
-        return -lr * m / (1 - 0.8**step) / ((v / (1 - 0.999**step)).sqrt() + 1e-8)
+    def formula(self, at: At) -> torch.Tensor:
+        m, v = moments(at.state, at.g + 0.1 * at.p, b1=0.8)
+        return -at.lr * m / (1 - 0.8**at.step) / ((v / (1 - 0.999**at.step)).sqrt() + 1e-8)
 
 
 class OtherBeta2(Adam):
@@ -218,9 +231,9 @@ class OtherBeta2(Adam):
 
     says, at = "beta", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        m, v = moments(state, g + 0.1 * p, b2=0.99)
-        return -lr * m / (1 - 0.9**step) / ((v / (1 - 0.99**step)).sqrt() + 1e-8)
+    def formula(self, at: At) -> torch.Tensor:
+        m, v = moments(at.state, at.g + 0.1 * at.p, b2=0.99)
+        return -at.lr * m / (1 - 0.9**at.step) / ((v / (1 - 0.99**at.step)).sqrt() + 1e-8)
 
 
 class Decoupled(Adam):
@@ -228,7 +241,7 @@ class Decoupled(Adam):
 
     says, at = "decay coupled or decoupled", (0, "step", "fc1.weight")
 
-    def formula(self, p, g, state, lr, step):  # type: ignore[no-untyped-def]
-        m, v = moments(state, g)
-        step_size = -lr * m / (1 - 0.9**step)
-        return step_size / ((v / (1 - 0.999**step)).sqrt() + 1e-8) - lr * 0.1 * p
+    def formula(self, at: At) -> torch.Tensor:
+        m, v = moments(at.state, at.g)
+        step_size = -at.lr * m / (1 - 0.9**at.step)
+        return step_size / ((v / (1 - 0.999**at.step)).sqrt() + 1e-8) - at.lr * 0.1 * at.p

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from bridge.trace import Trace, compare, read
@@ -45,7 +45,7 @@ class Row:
         return self.names == [self.fault.says]
 
 
-@lru_cache(maxsize=None)
+@cache
 def healthy(loop: type[Loop], folder: Path) -> tuple[Trace, NoiseEnvelope]:
     """Record a healthy loop, with its noise."""
     own = folder / loop.__name__
