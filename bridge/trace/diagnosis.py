@@ -22,7 +22,8 @@ from bridge.trace.signatures import (
 )
 
 CATALOGUE: tuple[ModuleType, ...] = (
-    failures, options, setup, data, layers, losses, gradients, reduction, buffers, updates, adaptive,
+    failures, options, setup, data, layers, losses, gradients, reduction, buffers, updates,
+    adaptive,
 )  # fmt: skip
 """The families of signatures; each has a function of that name."""
 

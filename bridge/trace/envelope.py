@@ -1,6 +1,5 @@
 """The noise envelope: how far rounding alone moves each record of a run."""
 
-import copy
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -122,13 +121,13 @@ def measure(
     """
     import torch  # noqa: PLC0415 - comparing needs no torch
 
-    from bridge.trace.nudge import nudge  # noqa: PLC0415
+    from bridge.trace.nudge import nudge, twin  # noqa: PLC0415
 
     safety(runs)
     names = ["reference", *(f"noise{index}" for index in range(runs))]
     folders = [Path(folder) / name for name in names]
     for index, path in enumerate(folders):
-        own = copy.deepcopy(model)
+        own = twin(model)
         if index:
             nudge(own, seed + index)
         with torch.random.fork_rng(devices=[]):

@@ -52,7 +52,7 @@ class Side:
         return next((r for r in reversed(earlier) if r.step < own.step or r.phase == "init"), None)
 
     def history(self, record: Record) -> list[Record]:
-        """List the records of one part of the state up to a record of this side, itself left out."""
+        """List the records of one part of the state before a record of this side."""
         same = self._states.get(_state(record), [])
         return [other for other in same if other.order < record.order]
 

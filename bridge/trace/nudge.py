@@ -1,7 +1,9 @@
-"""Moves weights by one unit in the last place."""
+"""Copies models, and moves their weights by one unit in the last place."""
 
 import torch
 from torch import nn
+
+from bridge.parallel.replicate import replicate
 
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -28,3 +30,12 @@ def nudge(model: nn.Module, seed: int) -> None:
             step = torch.where(up, 1, -1).to(bits.dtype)
             at = (moved != 0) & moved.isfinite()
             real.copy_(torch.where(at, (bits + step).view(moved.dtype), moved))
+
+
+def twin(model: nn.Module) -> nn.Module:
+    """Copy a model, where it is; hooks and closures of the copy act on the copy.
+
+    Spec: R35.3
+    """
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    return replicate(model, [device, device])[1]

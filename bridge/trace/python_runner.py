@@ -1,7 +1,6 @@
 """Runs a port that is written in Python, for a replay."""
 
-import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import torch
@@ -9,13 +8,14 @@ from torch import nn
 from torch.optim import Optimizer
 
 from bridge.parallel.leaves import tensors
+from bridge.trace.nudge import twin
 from bridge.trace.replay import Answer, Array
 from bridge.trace.teacher import LayerCall, UpdateCall
 from bridge.trace.training_state import optimizer_state
 
 
 class PythonRunner:
-    """Runs the layers and the optimizer of a Python port, each time on a copy.
+    """Runs the layers and the optimizer of a Python port, on a copy.
 
     Args:
         model: of the port; it is left as it is.
@@ -29,8 +29,8 @@ class PythonRunner:
         model: nn.Module,
         optimizer: Callable[[Iterable[nn.Parameter]], Optimizer] | None = None,
     ) -> None:
-        """Keep both."""
-        self._model = model
+        """Copy the model."""
+        self._model = twin(model)
         self._optimizer = optimizer
 
     def layer(self, call: LayerCall) -> Answer:
@@ -75,15 +75,14 @@ class PythonRunner:
                 found["optimizer state", name, key] = _array(value)
         return found
 
-    def _with(self, state: Answer | dict[str, Array]) -> nn.Module:
-        """Copy the model, with a state."""
-        model = copy.deepcopy(self._model)
-        own = dict(model.named_parameters()) | dict(model.named_buffers())
+    def _with(self, state: Mapping[str, Array]) -> nn.Module:
+        """Give the copy a state."""
+        own = dict(self._model.named_parameters()) | dict(self._model.named_buffers())
         with torch.no_grad():
             for name, value in state.items():
                 if name in own:
-                    own[str(name)].copy_(torch.from_numpy(np.array(value)))
-        return model
+                    own[name].copy_(torch.from_numpy(np.array(value)))
+        return self._model
 
     @staticmethod
     def _gradients(call: LayerCall, layer: nn.Module, outputs: list[torch.Tensor]) -> Answer:
@@ -98,8 +97,11 @@ class PythonRunner:
             [torch.from_numpy(np.array(g)) for _, g in pairs], allow_unused=True,
         )  # fmt: skip
         prefix = f"{call.name}." if call.name else ""
-        return {("gradient", f"{prefix}{name}", ""): _array(gradient)
-                for (name, _), gradient in zip(named, found, strict=True) if gradient is not None}  # fmt: skip
+        return {
+            ("gradient", f"{prefix}{name}", ""): _array(gradient)
+            for (name, _), gradient in zip(named, found, strict=True)
+            if gradient is not None
+        }
 
 
 def _array(tensor: torch.Tensor) -> Array:

@@ -32,7 +32,7 @@ class Runner(Protocol):
     """
 
     def layer(self, call: LayerCall) -> Answer:
-        """Run a layer: its ``activation`` by part, and where asked the ``gradient`` of parameters."""
+        """Run a layer: each ``activation`` by part, and the ``gradient`` of its parameters."""
 
     def update(self, call: UpdateCall) -> Answer:
         """Update all parameters: each ``parameter``, and the ``optimizer state`` by part."""
@@ -108,7 +108,7 @@ def _answers(base: Trace, runner: Runner) -> tuple[dict[Place, Array], dict[tupl
     for update in teacher.updates():
         try:
             _keep(answers, update.step, 0, 0, runner.update(update))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001, PERF203
             silent[update.step, 0, "update", 0] = f"could not be replayed: {error}"
     return answers, silent
 

@@ -90,7 +90,7 @@ class Teacher:
             before = {r.name: self._values(self._side.before(r)) for r in after}
             gradients = {r.name: self._side.last_gradient(r) for r in after}
             known = {name: self._values(r) for name, r in gradients.items() if r and r.tensor}
-            if after and None not in before.values() and None not in known.values():
+            if after and _whole(before) and _whole(known):
                 yield UpdateCall(
                     step, _only(before), _only(known), self._state(step), self._rates(step)
                 )
@@ -123,9 +123,9 @@ class Teacher:
         """Return the gradients of an output, of a layer that is called once in its step."""
         found = self._side.of_step(output.step, "backward", "gradient", output.replica)
         own = {r.part: self._values(r) for r in found if r.name == output.name and r.part}
-        calls = Counter(r.name for r in self._side.of_step(
-            output.step, "forward", "activation", output.replica) if r.part == output.part)  # fmt: skip
-        return _only(own) if calls[output.name] == 1 and None not in own.values() else {}
+        outputs = self._side.of_step(output.step, "forward", "activation", output.replica)
+        calls = Counter(r.name for r in outputs if r.part == output.part)
+        return _only(own) if calls[output.name] == 1 and _whole(own) else {}
 
     def _state(self, step: int) -> dict[tuple[str, str], Array | int]:
         """Return the state of the optimizer as a step began."""
@@ -148,6 +148,11 @@ class Teacher:
         if record is None or record.tensor is None:
             return None
         return self._trace.values(record)
+
+
+def _whole(values: Mapping[str, Array | None]) -> bool:
+    """Tell whether nothing is missing."""
+    return all(value is not None for value in values.values())
 
 
 def _only(values: Mapping[str, Array | None]) -> dict[str, Array]:

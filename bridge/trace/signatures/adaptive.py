@@ -1,7 +1,7 @@
 """Faults of Adam and its kin: betas, eps, the correction of the bias, decay."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,9 @@ from bridge.trace.signs import Numbers
 
 EXACT = 1e-4
 EXPLAINED = 0.02
+UNCORRECTED = "bias correction missing"
+Divisor = Callable[[Numbers, float], Any]
+"""Takes the second moment and its correction."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,16 @@ def _ratio(evidence: Evidence, records: list[Record], item: Divergence) -> list[
     o, step = _options(evidence.a), item.record.step + 1
     expected = (1 - o["b1"] ** step) / math.sqrt(1 - o["b2"] ** step)
     if found.residual < EXACT and close(found.weights[0], [expected], EXACT):
-        return [finding("bias correction missing", "The port does not correct the moments for their start "
-                        f"at zero: its updates are {expected:.6g} times those of the reference.", item, 0.95,
-                        ratio=found.weights[0])]  # fmt: skip
+        return [
+            finding(
+                UNCORRECTED,
+                "The port does not correct the moments for their start "
+                f"at zero: its updates are {expected:.6g} times those of the reference.",
+                item,
+                0.95,
+                ratio=found.weights[0],
+            )
+        ]
     return size(evidence, a, b, item)
 
 
@@ -71,16 +81,31 @@ def _first_moment(evidence: Evidence, records: list[Record], item: Divergence) -
     (_, new, decay), (_, fresh, less) = a.weights, b.weights
     numbers = {"left": b.residual}
     if not close(new, [fresh]):
-        return [finding("beta", f"beta1 of the port is {1 - fresh:.4g}, that of the reference "
-                        f"{1 - new:.4g}.", item, 1 - b.residual, **numbers)]  # fmt: skip
+        return [
+            finding(
+                "beta",
+                f"beta1 of the port is {1 - fresh:.4g}, that of the reference {1 - new:.4g}.",
+                item,
+                1 - b.residual,
+                **numbers,
+            )
+        ]
     here, there = decay / new, less / fresh
     if abs(here - there) <= EXACT * max(abs(here), abs(there), 1e-3):
         return []
     coupled, free = ("reference", "port") if abs(here) > abs(there) else ("port", "reference")
     weight = max(here, there, key=abs)
-    return [finding("decay coupled or decoupled", f"The {coupled} adds {weight:.4g} times the weights to "
-                    f"the gradient before the moments; the {free} does not: as Adam beside AdamW.", item,
-                    0.95, reference=here, port=there)]  # fmt: skip
+    return [
+        finding(
+            "decay coupled or decoupled",
+            f"The {coupled} adds {weight:.4g} times the weights to "
+            f"the gradient before the moments; the {free} does not: as Adam beside AdamW.",
+            item,
+            0.95,
+            reference=here,
+            port=there,
+        )
+    ]
 
 
 def _rule(side: Side, records: list[Record]) -> Fit | None:
@@ -113,8 +138,16 @@ def _second_moment(evidence: Evidence, records: list[Record], item: Divergence) 
     )
     if ours is None or theirs is None or close(1 - ours, [1 - theirs]):
         return []
-    return [finding("beta", f"beta2 of the port is {theirs:.6g}, that of the reference {ours:.6g}.", item,
-                    0.95, reference=ours, port=theirs)]  # fmt: skip
+    return [
+        finding(
+            "beta",
+            f"beta2 of the port is {theirs:.6g}, that of the reference {ours:.6g}.",
+            item,
+            0.95,
+            reference=ours,
+            port=theirs,
+        )
+    ]
 
 
 def _beta2(moments: list[Moments], b1: float) -> float | None:
@@ -178,43 +211,64 @@ def _variants(
     known: list[Moments], o: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, list[Numbers]]]:
     """Compute the updates of each formula that Adam is mistaken for."""
-    lr, eps = o["lr"], o["eps"]
+    eps = o["eps"]
+    for name, text, divisor in (
+        ("eps placement", "adds eps under the root", lambda v, d: np.sqrt(v / d + eps)),
+        ("eps placement", "adds eps before the second moment is corrected",
+         lambda v, d: (np.sqrt(v) + eps) / math.sqrt(d)),
+        ("eps placement", "adds eps under the root of the uncorrected second moment",
+         lambda v, d: np.sqrt(v + eps) / math.sqrt(d)),
+        (UNCORRECTED, "does not correct the second moment", lambda v, _: np.sqrt(v) + eps),
+        ("root missing", "divides by the second moment, not by its root", lambda v, d: v / d + eps),
+    ):  # fmt: skip
+        yield name, f"The port {text}.", _updates(known, o, divisor, corrected=True)
+    for text, divisor in (
+        ("either moment", lambda v, _: np.sqrt(v) + eps),
+        ("the first moment", lambda v, d: np.sqrt(v / d) + eps),
+    ):
+        changes = _updates(known, o, divisor, corrected=False)
+        yield UNCORRECTED, f"The port does not correct {text} for its start at zero.", changes
 
-    def each(formula: Any) -> list[Numbers]:  # noqa: ANN401 - of mean, square and both corrections
-        return [
-            formula(m.mean, m.square, 1 - o["b1"] ** m.step, 1 - o["b2"] ** m.step) for m in known
-        ]
 
-    yield ("eps placement", "The port adds eps under the root, the reference after it.",
-           each(lambda m, v, c, d: -lr * m / c / np.sqrt(v / d + eps)))  # fmt: skip
-    yield ("eps placement", "The port adds eps before the second moment is corrected, the reference after "
-           "it.", each(lambda m, v, c, d: -lr * m / c / ((np.sqrt(v) + eps) / math.sqrt(d))))  # fmt: skip
-    yield ("eps placement", "The port adds eps under the root of the uncorrected second moment.",
-           each(lambda m, v, c, d: -lr * m / c * math.sqrt(d) / np.sqrt(v + eps)))  # fmt: skip
-    yield ("bias correction missing", "The port does not correct the moments for their start at zero.",
-           each(lambda m, v, c, d: -lr * m / (np.sqrt(v) + eps)))  # fmt: skip
-    yield ("bias correction missing", "The port corrects the second moment, but not the first.",
-           each(lambda m, v, c, d: -lr * m / (np.sqrt(v / d) + eps)))  # fmt: skip
-    yield ("bias correction missing", "The port corrects the first moment, but not the second.",
-           each(lambda m, v, c, d: -lr * m / c / (np.sqrt(v) + eps)))  # fmt: skip
-    yield ("root missing", "The port divides by the second moment, not by its root.",
-           each(lambda m, v, c, d: -lr * m / c / (v / d + eps)))  # fmt: skip
+def _updates(
+    known: list[Moments], o: Mapping[str, Any], divisor: Divisor, *, corrected: bool
+) -> list[Numbers]:
+    """Divide the first moment, corrected or not."""
+    changes = []
+    for one in known:
+        first = 1 - o["b1"] ** one.step if corrected else 1.0
+        second = divisor(one.square, 1 - o["b2"] ** one.step)
+        changes.append(np.asarray(-o["lr"] * one.mean / first / second))
+    return changes
 
 
 def _other_eps(known: list[Moments], o: Mapping[str, Any], item: Divergence) -> list[Finding]:
     """Solve for eps, and see whether it is one number."""
     with np.errstate(all="ignore"):
-        values = np.concatenate([
-            np.ravel(-o["lr"] * m.mean / (1 - o["b1"] ** m.step) / m.change
-                     - np.sqrt(m.square / (1 - o["b2"] ** m.step))) for m in known
-        ])  # fmt: skip
+        values = np.concatenate(
+            [
+                np.ravel(
+                    -o["lr"] * m.mean / (1 - o["b1"] ** m.step) / m.change
+                    - np.sqrt(m.square / (1 - o["b2"] ** m.step))
+                )
+                for m in known
+            ]
+        )
     values = values[np.isfinite(values)]
     eps = float(np.median(values)) if values.size else 0.0
     spread = float(np.median(np.abs(values - eps))) if values.size else math.inf
     if eps <= 0 or spread > EXPLAINED * eps or close(eps, [o["eps"]], 0.05):
         return []
-    return [finding("eps value", f"eps of the port is {eps:.4g}, that of the reference {o['eps']:.4g}.", item,
-                    1 - spread / eps, reference=o["eps"], port=eps)]  # fmt: skip
+    return [
+        finding(
+            "eps value",
+            f"eps of the port is {eps:.4g}, that of the reference {o['eps']:.4g}.",
+            item,
+            1 - spread / eps,
+            reference=o["eps"],
+            port=eps,
+        )
+    ]
 
 
 def _beside(
@@ -226,8 +280,16 @@ def _beside(
     if found is None or found.residual > EXPLAINED:
         return []
     decay = -found.weights[0] / o["lr"]
-    return [finding("weight decay", f"The updates differ by the weights times {decay:.4g} and the learning "
-                    "rate: another weight decay.", item, 1 - found.residual, decay=decay)]  # fmt: skip
+    return [
+        finding(
+            "weight decay",
+            f"The updates differ by the weights times {decay:.4g} and the learning "
+            "rate: another weight decay.",
+            item,
+            1 - found.residual,
+            decay=decay,
+        )
+    ]
 
 
 def _length(parts: list[Numbers]) -> float:

@@ -42,12 +42,25 @@ def scaled(evidence: Evidence, item: Divergence) -> list[Finding]:
     sure = 1 - found.residual
     if close(ratio, [-1.0]):
         return [finding("sign of a tensor", f"{text}: the sign is wrong.", item, sure, ratio=ratio)]
-    sizes = {n for r in evidence.a.of_step(item.record.step, "forward", item.record.kind, None)
-             if r.tensor for n in r.tensor.shape if n > 1}  # fmt: skip
+    sizes = {
+        n
+        for r in evidence.a.of_step(item.record.step, "forward", item.record.kind, None)
+        if r.tensor
+        for n in r.tensor.shape
+        if n > 1
+    }
     for size in sorted(sizes):
         if close(ratio, [math.sqrt(size), 1 / math.sqrt(size)], 1e-5):
-            return [finding("missing scale", f"{text}, which is the root of {size}, a width of the model, or "
-                            "one by it: a scale is missing or extra.", item, sure, ratio=ratio)]  # fmt: skip
+            return [
+                finding(
+                    "missing scale",
+                    f"{text}, which is the root of {size}, a width of the model, or "
+                    "one by it: a scale is missing or extra.",
+                    item,
+                    sure,
+                    ratio=ratio,
+                )
+            ]
     return [finding("other scale", f"{text}.", item, 0.9 * sure, ratio=ratio)]
 
 
@@ -77,9 +90,16 @@ def _residual(item: Divergence, before: list[Record]) -> list[Finding]:
         name, verb = (
             ("missing residual", "lacks") if lacks else ("extra residual", "has, in addition,")
         )
-        return [finding(name, f"What goes into {item.record.name} {verb} the {record.kind} of "
-                        f"{record.name or 'the model'} in the port.", item, 1 - found.residual,
-                        weight=found.weights[0])]  # fmt: skip
+        return [
+            finding(
+                name,
+                f"What goes into {item.record.name} {verb} the {record.kind} of "
+                f"{record.name or 'the model'} in the port.",
+                item,
+                1 - found.residual,
+                weight=found.weights[0],
+            )
+        ]
     return []
 
 
@@ -87,8 +107,15 @@ def _order(item: Divergence) -> list[Finding]:
     """A tensor that has the same values in another order."""
     if not permuted(*contents(item)):
         return []
-    return [finding("values in another order", f"What goes into {item.record.name} has the same values in "
-                    "another order: transposed, permuted or reshaped.", item, 0.9)]  # fmt: skip
+    return [
+        finding(
+            "values in another order",
+            f"What goes into {item.record.name} has the same values in "
+            "another order: transposed, permuted or reshaped.",
+            item,
+            0.9,
+        )
+    ]
 
 
 def _function(evidence: Evidence, item: Divergence, before: list[Record]) -> list[Finding]:
@@ -121,6 +148,12 @@ def _untouched(item: Divergence, before: list[Record]) -> list[Finding]:
             )
             if record.kind == "input":
                 return [finding("missing layer", f"{text}, past {record.name}.", item, 0.95)]
-            return [finding("missing operation", f"{text}; in the reference there is something between.",
-                            item, 0.9)]  # fmt: skip
+            return [
+                finding(
+                    "missing operation",
+                    f"{text}; in the reference there is something between.",
+                    item,
+                    0.9,
+                )
+            ]
     return []

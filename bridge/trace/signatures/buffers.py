@@ -42,9 +42,17 @@ def _momentum(evidence: Evidence, item: Divergence) -> list[Finding]:
     text = f"{name} moves {ratio:.6g} times as far in the port"
     if close(ratio, [*CONVENTIONS, *(1 / other for other in CONVENTIONS)], 1e-4):
         share = ratio / (1 + ratio)
-        return [finding("batch-norm momentum convention", f"{text}: {share:.4g} instead of {1 - share:.4g}; "
-                        "one side takes the momentum for the share of the new value, the other for that "
-                        "of the old one.", item, 1 - found.residual, ratio=ratio)]  # fmt: skip
+        return [
+            finding(
+                "batch-norm momentum convention",
+                f"{text}: {share:.4g} instead of {1 - share:.4g}; "
+                "one side takes the momentum for the share of the new value, the other for that "
+                "of the old one.",
+                item,
+                1 - found.residual,
+                ratio=ratio,
+            )
+        ]
     return [finding("batch-norm momentum", f"{text}: another momentum.", item, 0.9, ratio=ratio)]
 
 
@@ -54,8 +62,11 @@ def _variance(evidence: Evidence, item: Divergence) -> list[Finding]:
     record = item.record
     before = evidence.a.before(record)
     layer = record.name.rpartition(".")[0]
-    inputs = [r for r in evidence.a.of_step(record.step, "forward", "input", record.replica)
-              if r.name == layer and r.tensor is not None]  # fmt: skip
+    inputs = [
+        r
+        for r in evidence.a.of_step(record.step, "forward", "input", record.replica)
+        if r.name == layer and r.tensor is not None
+    ]
     old, ours, theirs = vector(None if before is None else before.tensor), vector(a), vector(b)
     if not inputs or inputs[0].tensor is None or old is None or ours is None or theirs is None:
         return []
@@ -66,7 +77,14 @@ def _variance(evidence: Evidence, item: Divergence) -> list[Finding]:
         return []
     for size, which in ((count, "port"), (1 - count, "reference")):
         if close(found.weights[0], [-1 / size], 1e-4):
-            return [finding("biased variance in batch norm", f"{record.name} of the {which} is of the "
-                            f"variance divided by {count:g} samples, not by one less.", item,
-                            1 - found.residual, weight=found.weights[0])]  # fmt: skip
+            return [
+                finding(
+                    "biased variance in batch norm",
+                    f"{record.name} of the {which} is of the "
+                    f"variance divided by {count:g} samples, not by one less.",
+                    item,
+                    1 - found.residual,
+                    weight=found.weights[0],
+                )
+            ]
     return []

@@ -45,13 +45,23 @@ def _order(evidence: Evidence, item: Divergence, *, alone: bool) -> Iterator[Fin
     a, b = contents(item)
     step = item.record.step
     twins = [
-        record.step for record in evidence.a.trace.records
-        if record.phase == "scatter" and record.name == "inputs" and record.tensor is not None
-        and record.step != step and record.tensor.digest == b.digest
-    ]  # fmt: skip
+        record.step
+        for record in evidence.a.trace.records
+        if record.phase == "scatter"
+        and record.name == "inputs"
+        and record.tensor is not None
+        and record.step != step
+        and record.tensor.digest == b.digest
+    ]
     if twins:
-        yield finding("batch order", f"Step {step} of the port takes the batch of step {twins[0]} of "
-                      "the reference.", item, 1.0, step=step, batch=twins[0])  # fmt: skip
+        yield finding(
+            "batch order",
+            f"Step {step} of the port takes the batch of step {twins[0]} of the reference.",
+            item,
+            1.0,
+            step=step,
+            batch=twins[0],
+        )
     elif permuted(a, b):
         name = "wrong label order" if alone else "sample order"
         also = (
@@ -72,15 +82,26 @@ def _prepared(item: Divergence) -> Iterator[Finding]:
     scaled = fit(y, x)
     if scaled is not None and scaled.residual < EXACT:
         ratio = scaled.weights[0]
-        yield finding("inputs scaled", f"The inputs of the port are {ratio:.6g} times those of the "
-                      "reference.", item, 1 - scaled.residual, ratio=ratio)  # fmt: skip
+        yield finding(
+            "inputs scaled",
+            f"The inputs of the port are {ratio:.6g} times those of the reference.",
+            item,
+            1 - scaled.residual,
+            ratio=ratio,
+        )
         return
     both = fit(y, x, ones)
     if both is not None and both.residual < EXACT:
         ratio, shift = both.weights
-        yield finding("inputs shifted", f"The inputs of the port are {ratio:.6g} times those of the "
-                      f"reference, plus {shift:.6g}.", item, 1 - both.residual, ratio=ratio,
-                      shift=shift)  # fmt: skip
+        yield finding(
+            "inputs shifted",
+            f"The inputs of the port are {ratio:.6g} times those of the "
+            f"reference, plus {shift:.6g}.",
+            item,
+            1 - both.residual,
+            ratio=ratio,
+            shift=shift,
+        )
 
 
 def _labels(evidence: Evidence, item: Divergence) -> Iterator[Finding]:
@@ -92,15 +113,28 @@ def _labels(evidence: Evidence, item: Divergence) -> Iterator[Finding]:
         classes = int(max(one.max(), other.max())) + 1
         if len(set((shift % classes).tolist())) == 1:
             by = shift[0] % classes
-            yield finding("labels shifted", f"The labels of the port are those of the reference plus "
-                          f"{by:g}, modulo {classes}.", item, 1.0, shift=by)  # fmt: skip
+            yield finding(
+                "labels shifted",
+                f"The labels of the port are those of the reference plus {by:g}, modulo {classes}.",
+                item,
+                1.0,
+                shift=by,
+            )
             return
         if sorted(one.tolist()) == sorted(other.tolist()):
-            yield finding("wrong label order", "The labels come in another order; the inputs are those "
-                          "of the reference.", item, 1.0)  # fmt: skip
+            yield finding(
+                "wrong label order",
+                "The labels come in another order; the inputs are those of the reference.",
+                item,
+                1.0,
+            )
     elif permuted(a, b):
-        yield finding("wrong label order", "The labels seem to come in another order; the inputs are "
-                      "those of the reference.", item, 0.8)  # fmt: skip
+        yield finding(
+            "wrong label order",
+            "The labels seem to come in another order; the inputs are those of the reference.",
+            item,
+            0.8,
+        )
 
 
 def _ones(size: int) -> Numbers:

@@ -24,8 +24,12 @@ def _exceptions(evidence: Evidence) -> Iterator[Finding]:
             side = "port" if item.reference is None else "reference" if item.port is None else ""
             if not side:
                 continue
-            yield finding("exception on one side", f"Step {item.record.step} of the {side} ends with: "
-                          f"{item.record.value}", item, 1.0)  # fmt: skip
+            yield finding(
+                "exception on one side",
+                f"Step {item.record.step} of the {side} ends with: {item.record.value}",
+                item,
+                1.0,
+            )
 
 
 def _not_finite(evidence: Evidence) -> Iterator[Finding]:
@@ -38,8 +42,14 @@ def _not_finite(evidence: Evidence) -> Iterator[Finding]:
             summary = side.tensor.summary if side and side.tensor else None
             counts.append((summary.nan, summary.infinite) if summary else (0, 0))
         text = " and ".join(f"{n} NaN, {i} infinite" for n, i in counts)
-        yield finding("not finite", f"{item.record.name} is not finite: {text}, in the reference and "
-                      "the port.", item, 1.0, nan=counts[1][0], infinite=counts[1][1])  # fmt: skip
+        yield finding(
+            "not finite",
+            f"{item.record.name} is not finite: {text}, in the reference and the port.",
+            item,
+            1.0,
+            nan=counts[1][0],
+            infinite=counts[1][1],
+        )
 
 
 def _rates(evidence: Evidence) -> Iterator[Finding]:
@@ -54,17 +64,33 @@ def _rates(evidence: Evidence) -> Iterator[Finding]:
     ours, theirs = _history(evidence.a.trace.records, key), _history(evidence.b.trace.records, key)
     numbers = {"reference": a, "port": b}
     if len(set(ours)) > 1 and len(set(theirs)) == 1:
-        yield finding("scheduler not stepped", f"The learning rate of the port stays {b:.6g}; that of "
-                      f"the reference goes from {ours[0]:.6g} to {ours[-1]:.6g}.", item, 1.0,
-                      **numbers)  # fmt: skip
+        yield finding(
+            "scheduler not stepped",
+            f"The learning rate of the port stays {b:.6g}; that of "
+            f"the reference goes from {ours[0]:.6g} to {ours[-1]:.6g}.",
+            item,
+            1.0,
+            **numbers,
+        )
     elif len(set(ours)) > 1 and _shifted(ours, theirs):
-        yield finding("scheduler off by one", "The learning rates of the port are those of the "
-                      "reference, one step earlier or later.", item, 0.95, **numbers)  # fmt: skip
+        yield finding(
+            "scheduler off by one",
+            "The learning rates of the port are those of the reference, one step earlier or later.",
+            item,
+            0.95,
+            **numbers,
+        )
     else:
         ratio = b / a if a else float("inf")
-        yield finding("learning-rate ratio", f"The learning rate of the port is {ratio:.6g} times that "
-                      f"of the reference: {b:.6g}, not {a:.6g}.", item, 1.0, ratio=ratio,
-                      **numbers)  # fmt: skip
+        yield finding(
+            "learning-rate ratio",
+            f"The learning rate of the port is {ratio:.6g} times that "
+            f"of the reference: {b:.6g}, not {a:.6g}.",
+            item,
+            1.0,
+            ratio=ratio,
+            **numbers,
+        )
 
 
 def _rate(record: Record | None) -> float:

@@ -33,13 +33,19 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
 def _none(evidence: Evidence) -> Iterator[Finding]:
     """A gradient that is None, or zero, on one side."""
     found = [
-        item for item in evidence.of("backward", "gradient")
+        item
+        for item in evidence.of("backward", "gradient")
         if item.reference and item.port and _empty(item.port) and not _empty(item.reference)
-    ]  # fmt: skip
+    ]
     if found:
         names = ", ".join(item.record.name for item in found[:4])
-        yield finding("no gradient", f"{names}: the port has no gradient, as if something were "
-                      "detached or not required to have one.", found[0], 1.0)  # fmt: skip
+        yield finding(
+            "no gradient",
+            f"{names}: the port has no gradient, as if something were "
+            "detached or not required to have one.",
+            found[0],
+            1.0,
+        )
 
 
 def _empty(record: Record) -> bool:
@@ -49,8 +55,10 @@ def _empty(record: Record) -> bool:
 
 def _tensors(item: Divergence) -> bool:
     """Tell whether both sides have numbers."""
-    return all(s is not None and s.tensor is not None and s.tensor.summary.norm > 0
-               for s in (item.reference, item.port))  # fmt: skip
+    return all(
+        s is not None and s.tensor is not None and s.tensor.summary.norm > 0
+        for s in (item.reference, item.port)
+    )
 
 
 def _joined(items: list[Divergence], side: int) -> Contents | None:
@@ -90,9 +98,14 @@ def _carried(evidence: Evidence, items: list[Divergence]) -> Iterator[Finding]:
     ):
         left = float(np.linalg.norm(theirs - wanted)) / gap
         if left < EXACT:
-            yield finding(name, f"The gradients of the port are those of the reference {text}; "
-                          f"{left:.1e} of the difference is left.", items[0], 1 - left,
-                          left=left)  # fmt: skip
+            yield finding(
+                name,
+                f"The gradients of the port are those of the reference {text}; "
+                f"{left:.1e} of the difference is left.",
+                items[0],
+                1 - left,
+                left=left,
+            )
             return
 
 
@@ -113,8 +126,13 @@ def _shares(items: list[Divergence]) -> Iterator[Finding]:
 def _means(item: Divergence, ratios: list[float]) -> Finding:
     """Say that each replica counts the same."""
     shares = ", ".join(f"{1 / (len(ratios) * ratio):.4g}" for ratio in ratios)
-    return finding("mean of means", f"Each of {len(ratios)} shards counts the same in the port; in the "
-                   f"reference they count {shares}.", item, 0.95)  # fmt: skip
+    return finding(
+        "mean of means",
+        f"Each of {len(ratios)} shards counts the same in the port; in the "
+        f"reference they count {shares}.",
+        item,
+        0.95,
+    )
 
 
 def _ratio(items: list[Divergence]) -> Fit | None:
@@ -149,20 +167,31 @@ def scaling(
             f"sign of the {what}", f"{text}: the sign is wrong.", item, 1 - residual, **numbers
         )
     if replicas > 1 and close(ratio, [replicas, 1 / replicas]):
-        return finding(f"{what} scaled by the replica count", f"{text}: there are {replicas} replicas; "
-                       "a sum instead of a mean, or the reverse.", item, 1 - residual, **numbers)  # fmt: skip
+        return finding(
+            f"{what} scaled by the replica count",
+            f"{text}: there are {replicas} replicas; a sum instead of a mean, or the reverse.",
+            item,
+            1 - residual,
+            **numbers,
+        )
     if batch > 1 and close(ratio, [batch, 1 / batch]):
-        return finding(f"{what} scaled by the batch size", f"{text}: the batch has {batch} samples.",
-                       item, 1 - residual, **numbers)  # fmt: skip
+        return finding(
+            f"{what} scaled by the batch size",
+            f"{text}: the batch has {batch} samples.",
+            item,
+            1 - residual,
+            **numbers,
+        )
     return finding(f"{what} scaled", f"{text}.", item, 0.8 * (1 - residual), **numbers)
 
 
 def batch_size(evidence: Evidence, step: int) -> int:
     """Return how many samples a step has, over all replicas."""
     shapes = [
-        r.tensor.shape for r in evidence.a.of_step(step, "scatter", "input", None)
+        r.tensor.shape
+        for r in evidence.a.of_step(step, "scatter", "input", None)
         if r.name == "inputs" and r.part == "0" and r.tensor is not None and r.tensor.shape
-    ]  # fmt: skip
+    ]
     return sum(shape[0] for shape in shapes)
 
 
@@ -175,19 +204,35 @@ def _clipped(items: list[Divergence]) -> Iterator[Finding]:
     ours, theirs = _norm(a), _norm(b)
     numbers = {"reference": ours, "port": theirs}
     if len(items) > 1 and sum(t == top for t in tops) > 1:
-        yield finding("clipped by value", f"In the port no value of a gradient is beyond {top:.6g}, which "
-                      "several gradients reach; in the reference they are not cut off there.",
-                      items[0], 0.95, limit=top)  # fmt: skip
+        yield finding(
+            "clipped by value",
+            f"In the port no value of a gradient is beyond {top:.6g}, which "
+            "several gradients reach; in the reference they are not cut off there.",
+            items[0],
+            0.95,
+            limit=top,
+        )
         return
     same = _ratio(items)
     if same is not None and same.residual < EXACT:
-        yield finding("clipped at another norm", f"Clipped, all gradients have norm {theirs:.6g} in the "
-                      f"port and {ours:.6g} in the reference.", items[0], 1 - same.residual,
-                      **numbers)  # fmt: skip
+        yield finding(
+            "clipped at another norm",
+            f"Clipped, all gradients have norm {theirs:.6g} in the "
+            f"port and {ours:.6g} in the reference.",
+            items[0],
+            1 - same.residual,
+            **numbers,
+        )
     elif len(items) > 1 and sum(math.isclose(n, max(norms), rel_tol=1e-4) for n in norms) > 1:
-        yield finding("clipped one by one", f"In the port several gradients have norm {max(norms):.6g} "
-                      "each; in the reference that limits all of them together.", items[0], 0.9,
-                      limit=max(norms), **numbers)  # fmt: skip
+        yield finding(
+            "clipped one by one",
+            f"In the port several gradients have norm {max(norms):.6g} "
+            "each; in the reference that limits all of them together.",
+            items[0],
+            0.9,
+            limit=max(norms),
+            **numbers,
+        )
 
 
 def _norm(gradients: list[Contents]) -> float:

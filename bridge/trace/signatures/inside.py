@@ -1,5 +1,7 @@
 """Faults inside of a layer: its output is not what its inputs and weights give."""
 
+from typing import Any
+
 import numpy as np
 
 from bridge.trace.evidence import Evidence
@@ -42,8 +44,9 @@ def _input(evidence: Evidence, item: Divergence) -> Record | None:
 def _type(evidence: Evidence, item: Divergence) -> str:
     """Return the type of the layer."""
     configured = evidence.a.of_step(0, "init", "configuration")
-    return next((str(r.value) for r in configured
-                 if (r.name, r.part) == (item.record.name, "type")), "")  # fmt: skip
+    return next(
+        (str(r.value) for r in configured if (r.name, r.part) == (item.record.name, "type")), ""
+    )
 
 
 def _held(evidence: Evidence, item: Divergence, name: str) -> Record | None:
@@ -64,14 +67,32 @@ def _effect(evidence: Evidence, item: Divergence) -> list[Finding]:
     name = item.record.name
     drops = "Dropout" in _type(evidence, item)
     if drops and a.digest == source.tensor.digest:
-        return [finding("dropout active", f"{name} drops values in the port, and none in the reference.",
-                        item, 1.0)]  # fmt: skip
+        return [
+            finding(
+                "dropout active",
+                f"{name} drops values in the port, and none in the reference.",
+                item,
+                1.0,
+            )
+        ]
     if drops and b.digest == source.tensor.digest:
-        return [finding("dropout inactive", f"{name} drops values in the reference, and none in the port.",
-                        item, 1.0)]  # fmt: skip
+        return [
+            finding(
+                "dropout inactive",
+                f"{name} drops values in the reference, and none in the port.",
+                item,
+                1.0,
+            )
+        ]
     if drops:
-        return [finding("other random draws", f"{name} drops other values in the port: another seed, or "
-                        "another order of draws.", item, 0.8)]  # fmt: skip
+        return [
+            finding(
+                "other random draws",
+                f"{name} drops other values in the port: another seed, or another order of draws.",
+                item,
+                0.8,
+            )
+        ]
     if b.digest == source.tensor.digest:
         return [
             finding(
@@ -101,8 +122,15 @@ def _bias(evidence: Evidence, item: Divergence) -> list[Finding]:
         ):
             verb = "does not add" if found.weights[0] < 0 else "adds twice"
             name = "missing bias" if found.weights[0] < 0 else "bias twice"
-            return [finding(name, f"{item.record.name} {verb} its bias in the port.", item,
-                            1 - found.residual, weight=found.weights[0])]  # fmt: skip
+            return [
+                finding(
+                    name,
+                    f"{item.record.name} {verb} its bias in the port.",
+                    item,
+                    1 - found.residual,
+                    weight=found.weights[0],
+                )
+            ]
     return []
 
 
@@ -118,8 +146,14 @@ def _weight(evidence: Evidence, item: Divergence) -> list[Finding]:
     wanted = x @ w + (0.0 if bias is None else bias)
     if wanted.shape != b.shape or not np.allclose(wanted, b, rtol=EXACT, atol=EXACT):
         return []
-    return [finding("transposed weight", f"{item.record.name} multiplies by its weight transposed in the "
-                    "port.", item, 1.0)]  # fmt: skip
+    return [
+        finding(
+            "transposed weight",
+            f"{item.record.name} multiplies by its weight transposed in the port.",
+            item,
+            1.0,
+        )
+    ]
 
 
 def _function(evidence: Evidence, item: Divergence) -> list[Finding]:
@@ -133,8 +167,14 @@ def _function(evidence: Evidence, item: Divergence) -> list[Finding]:
         return []
     both = all("softmax over" in side for side in (ours, theirs))
     name = "softmax over another dimension" if both else "wrong activation"
-    return [finding(name, f"{item.record.name} computes {ours} in the reference and {theirs} in the port.",
-                    item, 1.0)]  # fmt: skip
+    return [
+        finding(
+            name,
+            f"{item.record.name} computes {ours} in the reference and {theirs} in the port.",
+            item,
+            1.0,
+        )
+    ]
 
 
 def _eps(evidence: Evidence, item: Divergence) -> list[Finding]:
@@ -145,16 +185,24 @@ def _eps(evidence: Evidence, item: Divergence) -> list[Finding]:
         return []
     variances = x.var(axis=-1, keepdims=True)
     held = [evidence.a.full(_held(evidence, item, name)) for name in ("weight", "bias")]
-    weight, bias = (
-        default if v is None else v for v, default in zip(held, (1.0, 0.0), strict=True)
-    )
+    weight = np.ones(1) if held[0] is None else held[0]
+    bias = np.zeros(1) if held[1] is None else held[1]
     centered = (x - x.mean(axis=-1, keepdims=True)) * weight
     found = [_solved(centered, variances, side - bias) for side in (a, b)]
     ours, theirs = found
     if ours is None or theirs is None:
         return []
-    return [finding("eps of the normalization", f"{item.record.name} adds eps {theirs:.3g} to the variance in "
-                    f"the port, {ours:.3g} in the reference.", item, 0.98, reference=ours, port=theirs)]  # fmt: skip
+    return [
+        finding(
+            "eps of the normalization",
+            f"{item.record.name} adds eps {theirs:.3g} to the variance in "
+            f"the port, {ours:.3g} in the reference.",
+            item,
+            0.98,
+            reference=ours,
+            port=theirs,
+        )
+    ]
 
 
 def _solved(centered: Numbers, variances: Numbers, output: Numbers) -> float | None:
@@ -176,17 +224,32 @@ def _border(evidence: Evidence, item: Divergence) -> list[Finding]:
     if a is None or b is None or a.ndim < 3 or "Conv" not in _type(evidence, item):  # noqa: PLR2004
         return []
     differs = ~np.isclose(a, b, rtol=EXACT, atol=EXACT * np.abs(a).max())
-    inner = differs[(..., *([slice(1, -1)] * (a.ndim - 2)))]
+    within: tuple[Any, ...] = (..., *[slice(1, -1)] * (a.ndim - 2))
+    inner = differs[within]
     if not inner.size or inner.any() or not differs.any():
         return []
     share = float(differs.mean())
-    return [finding("wrong padding", f"The output of {item.record.name} differs at its border alone: it is "
-                    "padded by other values.", item, 0.95, share=share)]  # fmt: skip
+    return [
+        finding(
+            "wrong padding",
+            f"The output of {item.record.name} differs at its border alone: it is "
+            "padded by other values.",
+            item,
+            0.95,
+            share=share,
+        )
+    ]
 
 
 def _order(item: Divergence) -> list[Finding]:
     """An output that has the same values in another order."""
     if not permuted(*contents(item)):
         return []
-    return [finding("values in another order", f"What {item.record.name} gives has the same values in another "
-                    "order.", item, 0.9)]  # fmt: skip
+    return [
+        finding(
+            "values in another order",
+            f"What {item.record.name} gives has the same values in another order.",
+            item,
+            0.9,
+        )
+    ]

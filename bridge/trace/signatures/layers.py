@@ -19,21 +19,33 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
     """
     roots = [item for item in evidence.roots if item.record.phase == "forward"]
     steps = {item.record.step for item in roots}
-    calls = list(_calls([i for i in evidence.faults if i.record.phase == "forward"
-                         and i.record.step in steps]))  # fmt: skip
+    calls = list(
+        _calls(
+            [i for i in evidence.faults if i.record.phase == "forward" and i.record.step in steps]
+        )
+    )
     if calls:
         yield from calls
         return
     for item in roots:
         if item.fault == "shape":
             a, b = contents(item)
-            text = f"{item.record.kind} of {item.record.name} is {a.shape} in the reference, {b.shape} in the port"
-            yield finding("other shape", f"{text}: another stride, padding, kernel, or order of dimensions.",
-                          item, 0.9)  # fmt: skip
+            shapes = f"{a.shape} in the reference, {b.shape} in the port"
+            text = f"{item.record.kind} of {item.record.name} is {shapes}"
+            yield finding(
+                "other shape",
+                f"{text}: another stride, padding, kernel, or order of dimensions.",
+                item,
+                0.9,
+            )
         elif item.fault == "dtype":
             a, b = contents(item)
-            yield finding("other dtype", f"{item.record.name} gives {a.dtype} in the reference, {b.dtype} in "
-                          "the port.", item, 1.0)  # fmt: skip
+            yield finding(
+                "other dtype",
+                f"{item.record.name} gives {a.dtype} in the reference, {b.dtype} in the port.",
+                item,
+                1.0,
+            )
         elif item.fault == "value":
             yield from _value(evidence, item)
 
@@ -60,8 +72,13 @@ def _value(evidence: Evidence, item: Divergence) -> Iterator[Finding]:
     """Explain a tensor by the tensors before it."""
     a, b = contents(item)
     if _single(b) and not _single(a):
-        yield finding("float32 in a float64 model", f"{item.record.name or 'The model'} gives numbers of "
-                      "float32 in the port: a cast or a constant of float32.", item, 0.95)  # fmt: skip
+        yield finding(
+            "float32 in a float64 model",
+            f"{item.record.name or 'The model'} gives numbers of "
+            "float32 in the port: a cast or a constant of float32.",
+            item,
+            0.95,
+        )
     elif item.record.kind == "input":
         yield from between.signatures(evidence, item)
     else:
@@ -71,6 +88,8 @@ def _value(evidence: Evidence, item: Divergence) -> Iterator[Finding]:
 def _single(tensor: Contents) -> bool:
     """Tell whether the ends of the range of a float64 tensor are float32 numbers."""
     ends = {tensor.summary.minimum, tensor.summary.maximum} - {0.0, 1.0, -1.0}
-    return tensor.dtype == "float64" and bool(ends) and all(
-        float(np.float32(end)) == end and end * 1024 % 1 for end in ends
-    )  # fmt: skip
+    return (
+        tensor.dtype == "float64"
+        and bool(ends)
+        and all(float(np.float32(end)) == end and end * 1024 % 1 for end in ends)
+    )

@@ -30,11 +30,25 @@ def _scaled(evidence: Evidence, item: Divergence) -> list[Finding]:
     if close(ratio, [-1.0], 1e-9):
         return [finding("sign of the loss", f"{text}: the sign is wrong.", item, 1.0, ratio=ratio)]
     if batch > 1 and close(ratio, [batch], 1e-5):
-        return [finding("loss summed, not averaged", f"{text}, the number of samples: summed, where the "
-                        "reference averages.", item, 1.0, ratio=ratio)]  # fmt: skip
+        return [
+            finding(
+                "loss summed, not averaged",
+                f"{text}, the number of samples: summed, where the reference averages.",
+                item,
+                1.0,
+                ratio=ratio,
+            )
+        ]
     if batch > 1 and close(ratio, [1 / batch], 1e-5):
-        return [finding("loss averaged, not summed", f"{text}: averaged over {batch} samples, where the "
-                        "reference sums.", item, 1.0, ratio=ratio)]  # fmt: skip
+        return [
+            finding(
+                "loss averaged, not summed",
+                f"{text}: averaged over {batch} samples, where the reference sums.",
+                item,
+                1.0,
+                ratio=ratio,
+            )
+        ]
     return []
 
 

@@ -35,8 +35,13 @@ def _weights(evidence: Evidence) -> Iterator[Finding]:
     both = f"{texts[1]} in the port and {texts[0]} in the reference"
     lost = [k for k, w in enumerate(theirs) if abs(w) < EXACT * abs(ours[k])]
     if lost:
-        yield finding("dropped shard", f"The gradients of replica {lost[0]} are not in the reduced ones: "
-                      f"the replicas have weights {both}.", item, 1 - left)  # fmt: skip
+        yield finding(
+            "dropped shard",
+            f"The gradients of replica {lost[0]} are not in the reduced ones: "
+            f"the replicas have weights {both}.",
+            item,
+            1 - left,
+        )
         return
     ratios = theirs / ours
     if close(float(ratios.max()), [float(ratios.min())]):
@@ -45,8 +50,13 @@ def _weights(evidence: Evidence) -> Iterator[Finding]:
     samples = _samples(evidence.a, step)
     unweighted = theirs * samples if close(float(ours.max()), [float(ours.min())]) else theirs
     if close(float(unweighted.max()), [float(unweighted.min())]):
-        yield finding("mean of means", f"Each shard counts the same in the port, though they are uneven: "
-                      f"the gradients of the replicas have weights {both}.", item, 1 - left)  # fmt: skip
+        yield finding(
+            "mean of means",
+            f"Each shard counts the same in the port, though they are uneven: "
+            f"the gradients of the replicas have weights {both}.",
+            item,
+            1 - left,
+        )
 
 
 def _parts(side: Side, step: int) -> Fit | None:
@@ -65,8 +75,10 @@ def _parts(side: Side, step: int) -> Fit | None:
 def _samples(side: Side, step: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Count the samples of each replica."""
     inputs = side.of_step(step, "scatter", "input", None)
-    return np.array([r.tensor.shape[0] for r in inputs
-                     if r.name == "inputs" and r.part == "0" and r.tensor], dtype=np.float64)  # fmt: skip
+    return np.array(
+        [r.tensor.shape[0] for r in inputs if r.name == "inputs" and r.part == "0" and r.tensor],
+        dtype=np.float64,
+    )
 
 
 def _resync(evidence: Evidence) -> Iterator[Finding]:
@@ -75,8 +87,13 @@ def _resync(evidence: Evidence) -> Iterator[Finding]:
         found = [item for item in evidence.of("resync", kind) if _own(evidence, item.port)]
         if found:
             item = found[0]
-            yield finding(name, f"After the step {kind} {item.record.name} of replica "
-                          f"{item.record.replica} is not that of replica 0 in the port.", item, 1.0)  # fmt: skip
+            yield finding(
+                name,
+                f"After the step {kind} {item.record.name} of replica "
+                f"{item.record.replica} is not that of replica 0 in the port.",
+                item,
+                1.0,
+            )
             return
 
 

@@ -35,8 +35,13 @@ def _structure(held: list[Divergence]) -> Iterator[Finding]:
         twin = next((other for other in extra if _alike(item, other)), None)
         if twin is not None:
             extra.remove(twin)
-            yield finding("other name", f"{name} of the reference seems to be {twin.record.name} in "
-                          f"the port: map it with --name {name}={twin.record.name}.", item, 0.5)  # fmt: skip
+            yield finding(
+                "other name",
+                f"{name} of the reference seems to be {twin.record.name} in "
+                f"the port: map it with --name {name}={twin.record.name}.",
+                item,
+                0.5,
+            )
         elif name.endswith("bias"):
             yield finding("missing bias", f"The port has no {name}.", item, 1.0)
         else:
@@ -70,8 +75,12 @@ def _dtypes(held: list[Divergence]) -> Iterator[Finding]:
     found = [item for item in held if item.fault == "dtype"]
     if found:
         a, b = contents(found[0])
-        yield finding("other dtype", f"{len(found)} tensors are {a.dtype} in the reference and "
-                      f"{b.dtype} in the port.", found[0], 1.0)  # fmt: skip
+        yield finding(
+            "other dtype",
+            f"{len(found)} tensors are {a.dtype} in the reference and {b.dtype} in the port.",
+            found[0],
+            1.0,
+        )
 
 
 def _values(evidence: Evidence, held: list[Divergence]) -> Iterator[Finding]:
@@ -80,8 +89,13 @@ def _values(evidence: Evidence, held: list[Divergence]) -> Iterator[Finding]:
     for item in held:
         a, b = contents(item)
         if len(a.shape) > 1 and permuted(a, b):
-            yield finding("transposed weight", f"{item.record.name} has the same values in another "
-                          "order, as if it were transposed.", item, _transposed(evidence, item))  # fmt: skip
+            yield finding(
+                "transposed weight",
+                f"{item.record.name} has the same values in another "
+                "order, as if it were transposed.",
+                item,
+                _transposed(evidence, item),
+            )
         else:
             rest.append(item)
     spread = [item for item in rest if _drawn_alike(*contents(item))]
@@ -90,11 +104,21 @@ def _values(evidence: Evidence, held: list[Divergence]) -> Iterator[Finding]:
         a, b = contents(odd[0])
         ratio = b.summary.norm / a.summary.norm if a.summary.norm else math.inf
         names = ", ".join(item.record.name for item in odd[:4])
-        yield finding("different initialization", f"{names}: initialized otherwise; the norm is "
-                      f"{ratio:.4g} times that of the reference.", odd[0], 0.9, ratio=ratio)  # fmt: skip
+        yield finding(
+            "different initialization",
+            f"{names}: initialized otherwise; the norm is {ratio:.4g} times that of the reference.",
+            odd[0],
+            0.9,
+            ratio=ratio,
+        )
     elif spread:
-        yield finding("different seed", f"{len(spread)} tensors have other values of the same size: "
-                      "another seed, or another order of draws.", spread[0], 0.9)  # fmt: skip
+        yield finding(
+            "different seed",
+            f"{len(spread)} tensors have other values of the same size: "
+            "another seed, or another order of draws.",
+            spread[0],
+            0.9,
+        )
 
 
 def permuted(a: Contents, b: Contents) -> bool:

@@ -128,11 +128,26 @@ def _buffer(a: Update, b: Update, item: Divergence) -> list[Finding]:
         text = (
             f"the gradient comes in with weight {fresh:.4g}, not {new:.4g}; momentum is {other:.4g}"
         )
-        return [finding("momentum dampening", f"In the momentum buffer of the port {text}.", item, sure,
-                        dampening=1 - fresh / new, **numbers)]  # fmt: skip
+        return [
+            finding(
+                "momentum dampening",
+                f"In the momentum buffer of the port {text}.",
+                item,
+                sure,
+                dampening=1 - fresh / new,
+                **numbers,
+            )
+        ]
     if abs(share - other) > EXACT:
-        return [finding("momentum coefficient", f"The momentum of the port is {other:.6g}, that of the "
-                        f"reference {share:.6g}.", item, sure, **numbers)]  # fmt: skip
+        return [
+            finding(
+                "momentum coefficient",
+                f"The momentum of the port is {other:.6g}, that of the reference {share:.6g}.",
+                item,
+                sure,
+                **numbers,
+            )
+        ]
     if abs(decay - less) > EXACT * max(abs(decay), abs(less)):
         return [_decay(b, item, decay, less)]
     return []
@@ -154,11 +169,22 @@ def _decay(b: Update, item: Divergence, decay: float, less: float) -> Finding:
     beside = 0.0 if found is None or found.residual > EXACT else found.weights[1] / found.weights[0]
     numbers = {"reference": decay, "port": less, "beside": beside}
     if abs(beside) > EXACT * abs(decay) and abs(less) < abs(decay):
-        return finding("decay coupled or decoupled", f"The reference adds {decay:.4g} times the weights to "
-                       f"the gradient; the port takes {beside:.4g} times the weights off beside the "
-                       "momentum.", item, 0.98, **numbers)  # fmt: skip
-    return finding("weight decay", f"The weight decay of the port is {less:.4g}, that of the reference "
-                   f"{decay:.4g}.", item, 0.95, **numbers)  # fmt: skip
+        return finding(
+            "decay coupled or decoupled",
+            f"The reference adds {decay:.4g} times the weights to "
+            f"the gradient; the port takes {beside:.4g} times the weights off beside the "
+            "momentum.",
+            item,
+            0.98,
+            **numbers,
+        )
+    return finding(
+        "weight decay",
+        f"The weight decay of the port is {less:.4g}, that of the reference {decay:.4g}.",
+        item,
+        0.95,
+        **numbers,
+    )
 
 
 def size(evidence: Evidence, a: Update, b: Update, item: Divergence) -> list[Finding]:
@@ -184,20 +210,40 @@ def _sized(ratio: float, left: float, evidence: Evidence, item: Divergence) -> F
             "sign of the update", f"{text}: the sign is wrong.", item, 1 - left, **numbers
         )
     if momentum and close(ratio, [1 + momentum, 1 / (1 + momentum)], 1e-6):
-        return finding("Nesterov momentum", f"{text}, one more than the momentum in the first step: one "
-                       "side looks ahead.", item, 0.95, **numbers)  # fmt: skip
+        return finding(
+            "Nesterov momentum",
+            f"{text}, one more than the momentum in the first step: one side looks ahead.",
+            item,
+            0.95,
+            **numbers,
+        )
     if rate and close(ratio, [rate], 1e-4):
-        return finding("learning rate twice", f"{text}, which is the learning rate: it is multiplied "
-                       "twice.", item, 1 - left, **numbers)  # fmt: skip
+        return finding(
+            "learning rate twice",
+            f"{text}, which is the learning rate: it is multiplied twice.",
+            item,
+            1 - left,
+            **numbers,
+        )
     if rate and close(ratio, [1 / rate], 1e-4):
-        return finding("learning rate missing", f"{text}, which is one by the learning rate.", item,
-                       1 - left, **numbers)  # fmt: skip
+        return finding(
+            "learning rate missing",
+            f"{text}, which is one by the learning rate.",
+            item,
+            1 - left,
+            **numbers,
+        )
     if close(ratio, [2.0], 1e-4):
         return finding(
             "update twice", f"{text}: as if the optimizer stepped twice.", item, 0.9, **numbers
         )
-    return finding("learning-rate ratio", f"{text}, at the same learning rate in the records.", item,
-                   0.95 * (1 - left), **numbers)  # fmt: skip
+    return finding(
+        "learning-rate ratio",
+        f"{text}, at the same learning rate in the records.",
+        item,
+        0.95 * (1 - left),
+        **numbers,
+    )
 
 
 def _shape(a: Update, b: Update, item: Divergence) -> list[Finding]:
@@ -206,9 +252,16 @@ def _shape(a: Update, b: Update, item: Divergence) -> list[Finding]:
         return _ahead(a, b, item)
     extra = fit(b.change - a.change, a.parameters)
     if extra is not None and extra.residual < EXACT:
-        return [finding("weight decay", f"The updates of the port differ by {extra.weights[0]:.4g} times "
-                        "the weights: another weight decay.", item, 1 - extra.residual,
-                        weight=extra.weights[0])]  # fmt: skip
+        return [
+            finding(
+                "weight decay",
+                f"The updates of the port differ by {extra.weights[0]:.4g} times "
+                "the weights: another weight decay.",
+                item,
+                1 - extra.residual,
+                weight=extra.weights[0],
+            )
+        ]
     return []
 
 
@@ -223,8 +276,15 @@ def _ahead(a: Update, b: Update, item: Divergence) -> list[Finding]:
     if not all(sides) and swapped[0] and swapped[1]:
         sides = (swapped[0].residual < EXACT, swapped[1].residual < EXACT)
     if all(sides):
-        return [finding("Nesterov momentum", "One side updates by the momentum buffer, the other looks "
-                        "ahead, by gradient and buffer.", item, 0.98)]  # fmt: skip
+        return [
+            finding(
+                "Nesterov momentum",
+                "One side updates by the momentum buffer, the other looks "
+                "ahead, by gradient and buffer.",
+                item,
+                0.98,
+            )
+        ]
     return []
 
 

@@ -1,5 +1,6 @@
 """Faults of loops: gradients, losses, replicas, learning rates."""
 
+# mypy: disable-error-code="operator,union-attr"
 # ruff: noqa: ARG002, D102 - a fault is told by its class, and takes what the method does
 
 from typing import Any, ClassVar
@@ -7,6 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils import clip_grad
 
 from tests.python.trace_faults.bed import Loop, Replicated
 from tests.python.trace_faults.models import ConvNet
@@ -16,7 +18,7 @@ class Clipped(Loop):
     """A healthy loop that clips by norm."""
 
     def clip(self, model: nn.Module) -> bool:
-        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        clip_grad.clip_grad_norm_(model.parameters(), 0.1)
         return True
 
 
@@ -116,7 +118,7 @@ class ClippedByValue(Clipped):
     says, at = "clipped by value", (0, "clip", "fc1.weight")
 
     def clip(self, model: nn.Module) -> bool:
-        nn.utils.clip_grad_value_(model.parameters(), 0.01)
+        clip_grad.clip_grad_value_(model.parameters(), 0.01)
         return True
 
 
@@ -127,7 +129,7 @@ class ClippedOneByOne(Clipped):
 
     def clip(self, model: nn.Module) -> bool:
         for parameter in model.parameters():
-            nn.utils.clip_grad_norm_([parameter], 0.1)
+            clip_grad.clip_grad_norm_([parameter], 0.1)
         return True
 
 
@@ -137,7 +139,7 @@ class ClippedElsewhere(Clipped):
     says, at = "clipped at another norm", (0, "clip", "fc1.weight")
 
     def clip(self, model: nn.Module) -> bool:
-        nn.utils.clip_grad_norm_(model.parameters(), 0.2)
+        clip_grad.clip_grad_norm_(model.parameters(), 0.2)
         return True
 
 
@@ -241,5 +243,5 @@ class NotANumber(Loop):
     says, at = "not finite", (1, "backward", "fc2.weight")
 
     def gradients(self, model: nn.Module, step: int) -> None:
-        if step and model.fc2.weight.grad is not None:  # type: ignore[union-attr]
-            model.fc2.weight.grad[0, 0] = float("nan")  # type: ignore[union-attr, operator, index]
+        if step and model.fc2.weight.grad is not None:
+            model.fc2.weight.grad[0, 0] = float("nan")

@@ -1,5 +1,6 @@
 """Faults of models: layers, weights, dtypes, buffers."""
 
+# mypy: disable-error-code="operator,union-attr,assignment,arg-type,no-any-return"
 # ruff: noqa: D102 - a fault is told by its name, and its methods are those of the model
 
 import math
@@ -42,7 +43,7 @@ class Transposed(Loop):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.fc1.weight.data = model.fc1.weight.data.t().contiguous()  # type: ignore[union-attr]
+        model.fc1.weight.data = model.fc1.weight.data.t().contiguous()
         return model
 
 
@@ -54,7 +55,7 @@ class TransposedUse(Kept):
     def model(self) -> nn.Module:
         model = super().model()
         layer = model.fc2
-        layer.forward = lambda x: functional.linear(x, layer.weight.t(), layer.bias)  # type: ignore[operator, union-attr, assignment, arg-type]
+        layer.forward = lambda x: functional.linear(x, layer.weight.t(), layer.bias)
         return model
 
 
@@ -65,7 +66,7 @@ class NoBias(Loop):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.fc2.bias = None  # type: ignore[union-attr, assignment]
+        model.fc2.bias = None
         return model
 
 
@@ -77,7 +78,7 @@ class IgnoredBias(Loop):
     def model(self) -> nn.Module:
         model = super().model()
         layer = model.fc2
-        layer.forward = lambda x: functional.linear(x, layer.weight)  # type: ignore[operator, union-attr, assignment, arg-type]
+        layer.forward = lambda x: functional.linear(x, layer.weight)
         return model
 
 
@@ -95,7 +96,7 @@ class OtherInit(Loop):
 
     def model(self) -> nn.Module:
         model = super().model()
-        nn.init.normal_(model.fc1.weight, std=1.0)  # type: ignore[arg-type, union-attr]
+        nn.init.normal_(model.fc1.weight, std=1.0)
         return model
 
 
@@ -118,7 +119,7 @@ class Gelu(Kept):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.act.forward = functional.gelu  # type: ignore[union-attr, assignment]
+        model.act.forward = functional.gelu
         return model
 
 
@@ -128,6 +129,8 @@ class NoActivation(Loop):
     says, at = "missing layer", (0, "forward", "fc2")
 
     class Net(Mlp):
+        """The model with the fault."""
+
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             hidden = self.fc1(x)
             result: torch.Tensor = self.head(self.join(hidden, torch.relu(self.fc2(hidden))))
@@ -142,6 +145,8 @@ class NoResidual(Loop):
     says, at = "missing residual", (0, "forward", "head")
 
     class Net(Mlp):
+        """The model with the fault."""
+
         def join(self, before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
             return after
 
@@ -154,6 +159,8 @@ class NoScale(Attend):
     says, at = "missing scale", (0, "forward", "soft")
 
     class Net(Attention):
+        """The model with the fault."""
+
         def scores(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
             return super().scores(query, key) * math.sqrt(query.shape[-1])
 
@@ -167,7 +174,7 @@ class OtherSoftmax(Attend):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.soft.dim = -2  # type: ignore[union-attr, assignment]
+        model.soft.dim = -2
         return model
 
 
@@ -178,7 +185,7 @@ class OtherEpsilon(Attend):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.norm.eps = 1e-3  # type: ignore[union-attr, assignment]
+        model.norm.eps = 1e-3
         return model
 
 
@@ -190,8 +197,8 @@ class OtherPadding(Conv):
     def model(self) -> nn.Module:
         model = super().model()
         layer = model.conv
-        layer.forward = lambda x: functional.conv2d(  # type: ignore[union-attr, assignment]
-            functional.pad(x, (1, 1, 1, 1), mode="replicate"), layer.weight, layer.bias  # type: ignore[union-attr, arg-type]
+        layer.forward = lambda x: functional.conv2d(
+            functional.pad(x, (1, 1, 1, 1), mode="replicate"), layer.weight, layer.bias
         )  # fmt: skip
         return model
 
@@ -203,7 +210,7 @@ class Momentum(Conv):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.norm.momentum = 0.9  # type: ignore[union-attr, assignment]
+        model.norm.momentum = 0.9
         return model
 
 
@@ -217,13 +224,13 @@ class Biased(Conv):
         norm = model.norm
 
         def forward(x: torch.Tensor) -> torch.Tensor:
-            old = norm.running_var.clone()  # type: ignore[union-attr, operator]
-            result = nn.BatchNorm2d.forward(norm, x)  # type: ignore[arg-type]
+            old = norm.running_var.clone()
+            result = nn.BatchNorm2d.forward(norm, x)
             count = x.numel() / x.shape[1]
             norm.running_var = 0.9 * old + (norm.running_var - 0.9 * old) * (count - 1) / count
             return result
 
-        norm.forward = forward  # type: ignore[union-attr, assignment]
+        norm.forward = forward
         return model
 
 
@@ -234,7 +241,7 @@ class NormEvaluates(Conv):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.norm.eval()  # type: ignore[union-attr, operator]
+        model.norm.eval()
         return model
 
 
@@ -245,7 +252,7 @@ class Drops(Conv):
 
     def model(self) -> nn.Module:
         model = super().model()
-        model.drop.p = 0.5  # type: ignore[union-attr, assignment]
+        model.drop.p = 0.5
         return model
 
 
@@ -257,7 +264,7 @@ class Float32Constant(Loop):
     def model(self) -> nn.Module:
         model = super().model()
         layer = model.fc1
-        layer.forward = lambda x: functional.linear(x, layer.weight, layer.bias).float().double()  # type: ignore[operator, union-attr, assignment, arg-type]
+        layer.forward = lambda x: functional.linear(x, layer.weight, layer.bias).float().double()
         return model
 
 
@@ -277,6 +284,8 @@ class ExtraLayer(Loop):
     says, at = "extra layer", (0, "forward", "fc1")
 
     class Net(Mlp):
+        """The model with the fault."""
+
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return super().forward(self.act(x))
 
@@ -295,6 +304,8 @@ class Reset(Recurrent):
     says, at = "no signature", (0, "forward", "head")
 
     class Net(Lstm):
+        """The model with the fault."""
+
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             result: torch.Tensor = self.head(self.rnn(x)[0][:, 0])
             return result

@@ -1,5 +1,6 @@
 """Faults of optimizers: formulas and options that the configuration does not show."""
 
+# mypy: disable-error-code="no-any-return"
 # ruff: noqa: D102 - a fault is told by its class
 
 from collections.abc import Callable
@@ -35,12 +36,13 @@ class Rewritten(torch.optim.Optimizer):
         self.formula = formula
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # noqa: ANN401, ARG002
+    def step(self, closure: Any = None) -> None:  # noqa: ANN401, ARG002
         for group in self.param_groups:
             for parameter in group["params"]:
                 state = self.state[parameter]
                 at = state["step"] = state.get("step", 0) + 1
-                parameter += self.formula(At(parameter, parameter.grad, state, group["lr"], at))
+                change = self.formula(At(parameter, parameter.grad, state, group["lr"], at))
+                parameter.add_(change)
                 if not isinstance(self, AdamLike):
                     del state["step"]
 

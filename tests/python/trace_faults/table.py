@@ -5,6 +5,7 @@
 
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -46,9 +47,9 @@ class Row:
 
 
 @cache
-def healthy(loop: type[Loop], folder: Path) -> tuple[Trace, NoiseEnvelope]:
+def healthy(loop: Callable[[], Loop], folder: Path) -> tuple[Trace, NoiseEnvelope]:
     """Record a healthy loop, with its noise."""
-    own = folder / loop.__name__
+    own = folder / type(loop()).__name__
     envelope = measure(lambda model, path: loop().run(path, model), loop().model(), own)
     return read(own / "reference"), envelope
 
