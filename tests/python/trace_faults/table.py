@@ -71,7 +71,8 @@ def examine(fault: type[Loop], folder: Path) -> Row:
 
 def all_faults() -> list[type[Loop]]:
     """List the faults in the order of their names."""
-    return sorted(faults(), key=lambda fault: fault.__name__)
+    own = {module.__name__ for module in MODULES}
+    return sorted((f for f in faults() if f.__module__ in own), key=lambda fault: fault.__name__)
 
 
 def main(words: list[str]) -> int:
