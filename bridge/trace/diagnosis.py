@@ -10,6 +10,7 @@ from bridge.trace.reader import Trace
 from bridge.trace.signatures import (
     adaptive,
     buffers,
+    clipping,
     data,
     failures,
     gradients,
@@ -22,8 +23,8 @@ from bridge.trace.signatures import (
 )
 
 CATALOGUE: tuple[ModuleType, ...] = (
-    failures, options, setup, data, layers, losses, gradients, reduction, buffers, updates,
-    adaptive,
+    failures, options, setup, data, layers, losses, gradients, clipping, reduction, buffers,
+    updates, adaptive,
 )  # fmt: skip
 """The families of signatures; each has a function of that name."""
 

@@ -60,8 +60,8 @@ def safety(runs: int) -> float:
     if runs < FEWEST:
         message = f"envelope: expected at least {FEWEST} runs, got {runs}"
         raise ValueError(message)
-    moment = 2 ** (runs / 2) * math.gamma((runs + 1) / 2) / math.sqrt(math.pi)
-    return math.sqrt(2 / math.pi) * (moment / RISK) ** (1 / runs)
+    moment: float = 2.0 ** (runs / 2) * math.gamma((runs + 1) / 2) / math.sqrt(math.pi)
+    return float(math.sqrt(2 / math.pi) * (moment / RISK) ** (1 / runs))
 
 
 def envelope_of(reference: Trace | str | Path, runs: Iterable[Trace | str | Path]) -> NoiseEnvelope:

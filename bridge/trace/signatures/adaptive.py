@@ -1,8 +1,7 @@
 """Faults of Adam and its kin: betas, eps, the correction of the bias, decay."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,27 +11,19 @@ from bridge.trace.finding import Finding, finding
 from bridge.trace.linear import Fit, close, fit, vector
 from bridge.trace.outcome import Divergence
 from bridge.trace.record import Record
+from bridge.trace.signatures.moments import (
+    UNCORRECTED,
+    Moments,
+    last,
+    moments_of,
+    options_of,
+    variants,
+)
 from bridge.trace.signatures.updates import adapts, options_differ, size, update_of, updated
 from bridge.trace.signs import Numbers
 
 EXACT = 1e-4
 EXPLAINED = 0.02
-UNCORRECTED = "bias correction missing"
-Divisor = Callable[[Numbers, float], Any]
-"""Takes the second moment and its correction."""
-
-
-@dataclass(frozen=True)
-class Moments:
-    """All values of one small parameter's update on one side."""
-
-    change: Numbers
-    parameter: Numbers
-    mean: Numbers
-    square: Numbers
-    mean_before: Numbers
-    square_before: Numbers
-    step: int
 
 
 def signatures(evidence: Evidence) -> Iterator[Finding]:
@@ -57,7 +48,7 @@ def _ratio(evidence: Evidence, records: list[Record], item: Divergence) -> list[
     found = None if a is None or b is None else fit(b.change, a.change)
     if a is None or b is None or found is None:
         return []
-    o, step = _options(evidence.a), item.record.step + 1
+    o, step = options_of(evidence.a), item.record.step + 1
     expected = (1 - o["b1"] ** step) / math.sqrt(1 - o["b2"] ** step)
     if found.residual < EXACT and close(found.weights[0], [expected], EXACT):
         return [
@@ -111,7 +102,7 @@ def _first_moment(evidence: Evidence, records: list[Record], item: Divergence) -
 def _rule(side: Side, records: list[Record]) -> Fit | None:
     """Write the mean of the gradients as a sum of the old one, the gradient and the parameter."""
     means = [side.beside(record, "optimizer state", "exp_avg") for record in records]
-    earlier = [None if mean is None else _last(side, mean) for mean in means]
+    earlier = [None if mean is None else last(side, mean) for mean in means]
     new, old = (vector(*map(side.tensor, state)) for state in (means, earlier))
     gradients = vector(*(side.gradient(record) for record in records))
     start = vector(*(side.tensor(side.before(record)) for record in records))
@@ -123,17 +114,11 @@ def _rule(side: Side, records: list[Record]) -> Fit | None:
     return None if found is None else Fit((0.0, *found.weights), found.residual)
 
 
-def _last(side: Side, own: Record) -> Record | None:
-    """Return what a part of the state was before."""
-    earlier = side.history(own)
-    return earlier[-1] if earlier else None
-
-
 def _second_moment(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
     """Means of squares that follow another beta2."""
-    b1 = _options(evidence.a)["b1"]
+    b1 = options_of(evidence.a)["b1"]
     ours, theirs = (
-        _beta2([m for m in (_moments(side, record) for record in records) if m is not None], b1)
+        _beta2([m for m in (moments_of(side, record) for record in records) if m is not None], b1)
         for side in (evidence.a, evidence.b)
     )
     if ours is None or theirs is None or close(1 - ours, [1 - theirs]):
@@ -162,28 +147,13 @@ def _beta2(moments: list[Moments], b1: float) -> float | None:
     return 1 - float(np.median(shares)) if shares else None
 
 
-def _moments(side: Side, record: Record) -> Moments | None:
-    """Take all values of an update, of a tensor that is whole or small."""
-    mean = side.beside(record, "optimizer state", "exp_avg")
-    square = side.beside(record, "optimizer state", "exp_avg_sq")
-    count = side.beside(record, "optimizer state", "step")
-    found = [side.full(one) for one in (side.like(record), side.before(record), mean, square)]
-    after, start, first, second = found
-    if after is None or start is None or first is None or second is None:
-        return None
-    earlier = [None if own is None else side.full(_last(side, own)) for own in (mean, square)]
-    old, held = (np.zeros_like(start) if values is None else values for values in earlier)
-    step = int(count.value) if count is not None else record.step + 1
-    return Moments(after - start, start, first, second, old, held, step)
-
-
 def _formula(evidence: Evidence, records: list[Record], item: Divergence) -> list[Finding]:
     """Updates by another formula from the same moments."""
-    pairs = [(_moments(evidence.a, r), _moments(evidence.b, r)) for r in records]
+    pairs = [(moments_of(evidence.a, r), moments_of(evidence.b, r)) for r in records]
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     if not known:
         return []
-    options = _options(evidence.a)
+    options = options_of(evidence.a)
     gap = _length([b.change - a.change for a, b in known])
     if not gap:
         return []
@@ -193,53 +163,12 @@ def _formula(evidence: Evidence, records: list[Record], item: Divergence) -> lis
             name,
             text,
         )
-        for name, text, changes in _variants([b for _, b in known], options)
+        for name, text, changes in variants([b for _, b in known], options)
     ]
     left, name, text = min(found)
     if left < EXPLAINED:
         return [finding(name, text, item, 1 - left, left=left)]
     return _other_eps([b for _, b in known], options, item) or _beside(known, options, item)
-
-
-def _options(side: Side) -> Mapping[str, Any]:
-    """Take the options of Adam."""
-    b1, b2 = side.option("betas", [0.9, 0.999])
-    return {"lr": side.option("lr", 1e-3), "eps": side.option("eps", 1e-8), "b1": b1, "b2": b2}
-
-
-def _variants(
-    known: list[Moments], o: Mapping[str, Any]
-) -> Iterator[tuple[str, str, list[Numbers]]]:
-    """Compute the updates of each formula that Adam is mistaken for."""
-    eps = o["eps"]
-    for name, text, divisor in (
-        ("eps placement", "adds eps under the root", lambda v, d: np.sqrt(v / d + eps)),
-        ("eps placement", "adds eps before the second moment is corrected",
-         lambda v, d: (np.sqrt(v) + eps) / math.sqrt(d)),
-        ("eps placement", "adds eps under the root of the uncorrected second moment",
-         lambda v, d: np.sqrt(v + eps) / math.sqrt(d)),
-        (UNCORRECTED, "does not correct the second moment", lambda v, _: np.sqrt(v) + eps),
-        ("root missing", "divides by the second moment, not by its root", lambda v, d: v / d + eps),
-    ):  # fmt: skip
-        yield name, f"The port {text}.", _updates(known, o, divisor, corrected=True)
-    for text, divisor in (
-        ("either moment", lambda v, _: np.sqrt(v) + eps),
-        ("the first moment", lambda v, d: np.sqrt(v / d) + eps),
-    ):
-        changes = _updates(known, o, divisor, corrected=False)
-        yield UNCORRECTED, f"The port does not correct {text} for its start at zero.", changes
-
-
-def _updates(
-    known: list[Moments], o: Mapping[str, Any], divisor: Divisor, *, corrected: bool
-) -> list[Numbers]:
-    """Divide the first moment, corrected or not."""
-    changes = []
-    for one in known:
-        first = 1 - o["b1"] ** one.step if corrected else 1.0
-        second = divisor(one.square, 1 - o["b2"] ** one.step)
-        changes.append(np.asarray(-o["lr"] * one.mean / first / second))
-    return changes
 
 
 def _other_eps(known: list[Moments], o: Mapping[str, Any], item: Divergence) -> list[Finding]:

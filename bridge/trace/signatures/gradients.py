@@ -1,6 +1,5 @@
 """Faults of gradients after the backward, the reduction and the clipping."""
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,9 +24,6 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
     if own:
         found = list(_carried(evidence, own)) or list(_shares(own)) or list(_scaled(evidence, own))
         yield from found
-    clipped = evidence.of("clip", "gradient")
-    if clipped:
-        yield from _clipped(clipped)
 
 
 def _none(evidence: Evidence) -> Iterator[Finding]:
@@ -66,7 +62,7 @@ def _joined(items: list[Divergence], side: int) -> Contents | None:
     return contents(items[0])[side]
 
 
-def _both(items: list[Divergence]) -> tuple[list[Contents], list[Contents]]:
+def both(items: list[Divergence]) -> tuple[list[Contents], list[Contents]]:
     """Return the tensors of both sides."""
     pairs = [contents(item) for item in items]
     return [a for a, _ in pairs], [b for _, b in pairs]
@@ -86,7 +82,7 @@ def _earlier(evidence: Evidence, items: list[Divergence], *, port: bool) -> list
 
 def _carried(evidence: Evidence, items: list[Divergence]) -> Iterator[Finding]:
     """Gradients that are those of the step before, or were added to them."""
-    a, b = _both(items)
+    a, b = both(items)
     ours, theirs = vector(*a), vector(*b)
     old, before = (vector(*_earlier(evidence, items, port=port)) for port in (True, False))
     if ours is None or theirs is None or old is None or before is None:
@@ -114,7 +110,7 @@ def _shares(items: list[Divergence]) -> Iterator[Finding]:
     replicas = sorted({item.record.replica for item in items})
     if len(replicas) < 2:  # noqa: PLR2004 - there is nothing to share
         return
-    ratios = [_ratio([i for i in items if i.record.replica == r]) for r in replicas]
+    ratios = [ratio_of([i for i in items if i.record.replica == r]) for r in replicas]
     exact = [r.weights[0] for r in ratios if r is not None and r.residual < EXACT]
     if len(exact) == len(replicas) and not close(exact[0], exact[1:]):
         # The weights of a mean of means are 1 / K where those of the reference are n / N.
@@ -135,16 +131,16 @@ def _means(item: Divergence, ratios: list[float]) -> Finding:
     )
 
 
-def _ratio(items: list[Divergence]) -> Fit | None:
+def ratio_of(items: list[Divergence]) -> Fit | None:
     """Fit the gradients of the port as a multiple of those of the reference."""
-    a, b = _both(items)
+    a, b = both(items)
     ours, theirs = vector(*a), vector(*b)
     return None if ours is None or theirs is None else fit(theirs, ours)
 
 
 def _scaled(evidence: Evidence, items: list[Divergence]) -> Iterator[Finding]:
     """Gradients that are a multiple of those of the reference."""
-    found = _ratio(items)
+    found = ratio_of(items)
     if found is None or found.residual > EXACT:
         return
     ratio = found.weights[0]
@@ -193,48 +189,3 @@ def batch_size(evidence: Evidence, step: int) -> int:
         if r.name == "inputs" and r.part == "0" and r.tensor is not None and r.tensor.shape
     ]
     return sum(shape[0] for shape in shapes)
-
-
-def _clipped(items: list[Divergence]) -> Iterator[Finding]:
-    """Gradients that are clipped by value, one by one, or at another norm."""
-    a, b = _both(items)
-    tops = [max(-c.summary.minimum, c.summary.maximum) for c in b]
-    top = max(tops)
-    norms = [c.summary.norm for c in b]
-    ours, theirs = _norm(a), _norm(b)
-    numbers = {"reference": ours, "port": theirs}
-    if len(items) > 1 and sum(t == top for t in tops) > 1:
-        yield finding(
-            "clipped by value",
-            f"In the port no value of a gradient is beyond {top:.6g}, which "
-            "several gradients reach; in the reference they are not cut off there.",
-            items[0],
-            0.95,
-            limit=top,
-        )
-        return
-    same = _ratio(items)
-    if same is not None and same.residual < EXACT:
-        yield finding(
-            "clipped at another norm",
-            f"Clipped, all gradients have norm {theirs:.6g} in the "
-            f"port and {ours:.6g} in the reference.",
-            items[0],
-            1 - same.residual,
-            **numbers,
-        )
-    elif len(items) > 1 and sum(math.isclose(n, max(norms), rel_tol=1e-4) for n in norms) > 1:
-        yield finding(
-            "clipped one by one",
-            f"In the port several gradients have norm {max(norms):.6g} "
-            "each; in the reference that limits all of them together.",
-            items[0],
-            0.9,
-            limit=max(norms),
-            **numbers,
-        )
-
-
-def _norm(gradients: list[Contents]) -> float:
-    """Return the norm of all gradients."""
-    return math.sqrt(sum(c.summary.norm**2 for c in gradients))

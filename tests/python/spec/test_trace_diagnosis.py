@@ -19,7 +19,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("faults")
 
 
-@pytest.mark.parametrize("fault", all_faults(), ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", all_faults(), ids=[fault.__name__ for fault in all_faults()])
 def test_each_fault_has_its_name_and_no_other(fault: type[Loop], shared: Path) -> None:
     """A fault is detected, found where it is, and named; every other signature stays silent.
 

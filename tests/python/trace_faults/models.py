@@ -55,7 +55,7 @@ class Lstm(nn.Module):
     def __init__(self) -> None:
         """Make the layers."""
         super().__init__()
-        self.rnn = nn.LSTM(6, 10, batch_first=True)
+        self.rnn = nn.LSTM(6, 10, batch_first=True)  # type: ignore[no-untyped-call]
         self.head = nn.Linear(10, 4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

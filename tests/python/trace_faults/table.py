@@ -56,7 +56,7 @@ def healthy(loop: Callable[[], Loop], folder: Path) -> tuple[Trace, NoiseEnvelop
 
 def examine(fault: type[Loop], folder: Path) -> Row:
     """Record a fault, and compare it with its healthy twin."""
-    a, envelope = healthy(reference(fault), folder)
+    a, envelope = healthy(reference(fault), folder)  # type: ignore[arg-type]
     own = folder / fault.__name__
     with suppress(RuntimeError):
         fault().run(own)
