@@ -226,22 +226,32 @@ def diff(
     ),
     strict: bool = typer.Option(False, "--strict", help="Exit with 1 for equivalent too."),  # noqa: FBT001
     json: Optional[Path] = typer.Option(None, show_default=False, help="Write the outcome here."),
+    envelope: list[Path] = typer.Option(
+        [],
+        help="A trace of the reference with every weight moved by one ulp, or a folder of such; "
+        "at least five.",
+    ),
 ) -> None:
-    """Compare two recorded traces, and name the first record that differs.
+    """Compare two recorded traces, name the first record that differs, and what it looks like.
 
     Exit code 0: identical or equivalent. 1: diverged. 2: incomparable, or bad usage.
     """
-    from bridge.trace import compare  # noqa: PLC0415 - numpy takes a moment
+    from bridge.trace import compare, read  # noqa: PLC0415 - numpy takes a moment
+    from bridge.trace.diagnosis import diagnose  # noqa: PLC0415
+    from bridge.trace.envelope import envelope_of  # noqa: PLC0415
     from bridge.trace.text import save, show  # noqa: PLC0415
 
     try:
         names = dict(_renaming(text) for text in name)
-        outcome = compare(reference, port, rule=rule.value, names=names)
+        a, b = read(reference), read(port)
+        noise = envelope_of(a, envelope) if envelope else None
+        outcome = compare(a, b, rule=rule.value, names=names, envelope=noise)
+        findings = diagnose(outcome, a, b, names)
     except (ValueError, OSError) as error:
         _fail(error, BAD_USAGE)
-    show(outcome)
+    show(outcome, findings=findings)
     if json is not None:
-        save(outcome, json)
+        save(outcome, json, findings)
     raise typer.Exit(outcome.exit_code(strict=strict))
 
 

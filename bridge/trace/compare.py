@@ -43,16 +43,18 @@ def compare(
     notes = [note for pair in pairs for note in _note(*pair)]
     found, same, equal = [], 0, 0
     compared = Pairs(a, b, rule, envelope, moved={id(one) for one, _ in reordered(pairs)})
-    causes, bad = Causes(a.records), set[int]()
+    causes, bad, noisy = Causes(a.records), set[int](), set[int]()
     for one, other in pairs:
         divergence = compared.divergence(one, other)
         if divergence is None:
             same += 1
             equal += same_bits(one, other)
             continue
-        root = one is not None and not any(id(record) in bad for record in causes.of(one))
+        # What differs by rounding alone is no cause of a fault.
+        faults = bad | noisy if divergence.noise else bad
+        root = one is not None and not any(id(record) in faults for record in causes.of(one))
         found.append(replace(divergence, root=root))
-        bad.add(id(one))
+        (noisy if divergence.noise else bad).add(id(one))
     verdict, reason = _verdict(a, b, found, same)
     return Outcome(verdict, reason, rule, same + len(found), equal, found, unseen, notes)
 
@@ -68,8 +70,15 @@ def _verdict(a: Trace, b: Trace, found: list[Divergence], same: int) -> tuple[Ve
         if not side.complete:
             return "incomparable", f"The trace of the {name} has no end: its program was killed."
     if found:
-        return "equivalent", f"{len(found)} records differ, all inside the noise envelope."
+        return "equivalent", _noise(found)
     return "identical", f"All {same} records of {a.steps} steps are identical."
+
+
+def _noise(found: list[Divergence]) -> str:
+    """Say what differs inside the envelope, and since when."""
+    since = f"since {where(found[0].record)}"
+    kinds = ", ".join(sorted({item.record.kind for item in found}))
+    return f"{len(found)} records differ, all inside the noise envelope, {since}: {kinds}."
 
 
 def _note(one: Record | None, other: Record | None) -> list[str]:

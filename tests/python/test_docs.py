@@ -59,8 +59,8 @@ target = torch.ones(1)
 sequence_of_12, sequence_of_7, sequence_of_9 = (torch.ones(n, 36) for n in (12, 7, 9))
 """,
 }
-APART = {"host.md"}
-"""Pages whose blocks need another program; tests/python/dotnet has their calls."""
+APART = {"host.md", "diagnosis.md"}
+"""Pages whose blocks need another program or traces; tests of those have their calls."""
 
 
 def blocks(page: str) -> list[str]:

@@ -21,6 +21,7 @@ PYTHON_ONLY = {
     "R16": "the host is how Python reaches C#",
     "R31": "the comparison is Python's; the host runs its cases in C#",
     **dict.fromkeys(("R30.7", "R30.8", "R30.9"), "the comparison of traces is Python's"),
+    "R35": "the comparison of traces is Python's; a trace of either language is read",
     "R30.10": "Python records both and compares",
 }
 

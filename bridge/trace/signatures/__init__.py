@@ -1,0 +1,1 @@
+"""The catalogue of fault signatures, one file per family."""
