@@ -5,7 +5,6 @@ from typing import TypeVar
 
 import torch
 from torch import nn
-from torch.nn.parameter import is_lazy
 
 from bridge.parallel.devices import as_devices, differ
 from bridge.parallel.fresh_replica import fresh_replica
@@ -36,18 +35,14 @@ def replicate(
         The replicas, in the order of the devices.
 
     Raises:
-        ValueError: no device, a tensor of the model that is not on ``devices[0]`` or still has no
-            shape, or a factory that makes another model.
+        ValueError: no device, a tensor of the model that is not on ``devices[0]``, or a factory
+            that makes another model.
         TypeError: something in the model that cannot be copied; the message names it.
 
     Spec: R4.1, R4.2, R4.3
     """
     places = as_devices("replicate", devices)
     for name, tensor in registered(model):
-        if is_lazy(tensor):
-            expected = f"{name} to have a shape, which a forward gives it"
-            message = f"replicate: expected {expected}, got {type(tensor).__name__}"
-            raise ValueError(message)
         if differ(tensor.device, places[0]):
             message = f"replicate: expected {name} on {places[0]}, got {tensor.device}"
             raise ValueError(message)

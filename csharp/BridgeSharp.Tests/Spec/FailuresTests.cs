@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using TorchSharp;
 using TorchSharp.Modules;
 using Xunit;
@@ -270,6 +271,8 @@ public sealed class FailuresTests : IDisposable
     }
 
 
+    // A stack has no frame of what was inlined.
+    [MethodImpl(MethodImplOptions.NoInlining)]
     private static void Pull(string stage)
     {
         if (broken == stage)
