@@ -12,15 +12,9 @@ from torch.optim import SGD, Adam, AdamW
 from torch.optim.lr_scheduler import StepLR
 
 import bridge
-from tests.mutants.reference.lenet import LeNet
-from tests.mutants.reference.lstm import LSTM
-from tests.mutants.reference.mlp import MLP, SharedMLP
-from tests.mutants.reference.resnet import ResNet
+from tests.mutants.reference.mlp import MLP
+from tests.mutants.reference.models import MODELS
 from tests.mutants.reference.transformer import Transformer
-
-MODELS: dict[str, Callable[[], nn.Module]] = {
-    model.__name__: model for model in (MLP, SharedMLP, LeNet, ResNet, LSTM, Transformer)
-}
 
 
 class Loop(Protocol):
