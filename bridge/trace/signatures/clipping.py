@@ -7,7 +7,7 @@ from bridge.trace.evidence import Evidence
 from bridge.trace.finding import Finding, finding
 from bridge.trace.outcome import Divergence
 from bridge.trace.record import Contents
-from bridge.trace.signatures.gradients import EXACT, both, ratio_of
+from bridge.trace.signatures.gradients import EXACT, both, numbers, ratio_of
 
 
 def signatures(evidence: Evidence) -> Iterator[Finding]:
@@ -15,7 +15,7 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
 
     Spec: R35.4
     """
-    items = evidence.of("clip", "gradient")
+    items = [item for item in evidence.of("clip", "gradient") if numbers(item)]
     if items:
         yield from _clipped(items)
 
@@ -27,7 +27,7 @@ def _clipped(items: list[Divergence]) -> Iterator[Finding]:
     top = max(tops)
     norms = [c.summary.norm for c in b]
     ours, theirs = _norm(a), _norm(b)
-    numbers = {"reference": ours, "port": theirs}
+    norms_of = {"reference": ours, "port": theirs}
     if len(items) > 1 and sum(t == top for t in tops) > 1:
         yield finding(
             "clipped by value",
@@ -46,7 +46,7 @@ def _clipped(items: list[Divergence]) -> Iterator[Finding]:
             f"port and {ours:.6g} in the reference.",
             items[0],
             1 - same.residual,
-            **numbers,
+            **norms_of,
         )
     elif len(items) > 1 and sum(math.isclose(n, max(norms), rel_tol=1e-4) for n in norms) > 1:
         yield finding(
@@ -56,7 +56,7 @@ def _clipped(items: list[Divergence]) -> Iterator[Finding]:
             items[0],
             0.9,
             limit=max(norms),
-            **numbers,
+            **norms_of,
         )
 
 

@@ -20,7 +20,7 @@ def signatures(evidence: Evidence) -> Iterator[Finding]:
     Spec: R35.4
     """
     yield from _none(evidence)
-    own = [item for item in evidence.of("backward", "gradient") if _tensors(item)]
+    own = [item for item in evidence.of("backward", "gradient") if numbers(item)]
     if own:
         found = list(_carried(evidence, own)) or list(_shares(own)) or list(_scaled(evidence, own))
         yield from found
@@ -49,8 +49,11 @@ def _empty(record: Record) -> bool:
     return record.tensor is None or record.tensor.summary.norm == 0
 
 
-def _tensors(item: Divergence) -> bool:
-    """Tell whether both sides have numbers."""
+def numbers(item: Divergence) -> bool:
+    """Tell whether both sides have a gradient that is not zero.
+
+    Spec: R35.4
+    """
     return all(
         s is not None and s.tensor is not None and s.tensor.summary.norm > 0
         for s in (item.reference, item.port)

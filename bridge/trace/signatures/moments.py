@@ -52,7 +52,7 @@ def last(side: Side, own: Record) -> Record | None:
 
 def options_of(side: Side) -> Mapping[str, Any]:
     """Take the options of Adam."""
-    b1, b2 = side.option("betas", [0.9, 0.999])
+    b1, b2 = side.option("betas") or [0.9, 0.999]
     return {"lr": side.option("lr", 1e-3), "eps": side.option("eps", 1e-8), "b1": b1, "b2": b2}
 
 

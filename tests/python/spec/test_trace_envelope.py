@@ -34,9 +34,9 @@ def loop(net: type[nn.Module], **members: Any) -> type[Loop]:  # noqa: ANN401 - 
     return type(net.__name__, (Long,), {"net": net, **members})
 
 
-def noise(own: type[Loop], folder: Path) -> NoiseEnvelope:
+def noise(own: type[Loop], folder: Path, runs: int = 8) -> NoiseEnvelope:
     """Measure the envelope of a loop."""
-    return measure(lambda model, path: own().run(path, model), own().model(), folder)
+    return measure(lambda model, path: own().run(path, model), own().model(), folder, runs=runs)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def test_another_order_of_sums_is_equivalent(
     """
     options = {"lr": 0.05, "momentum": 0.9} if kind == "SGD" else {"lr": 0.01}
     own = loop(net, kind=kind, options=options)
-    envelope = noise(own, tmp_path)
+    envelope = noise(own, tmp_path, 5)
     with reordered():
         own().run(tmp_path / "port", own().model())
     outcome = compare(tmp_path / "reference", tmp_path / "port", envelope=envelope)
