@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -106,10 +107,16 @@ def record(  # noqa: PLR0913, PLR0917
     own = model().to(getattr(torch, dtype))
     optimizer = torch.optim.SGD(own.parameters(), lr=0.1, momentum=0.5)
     trainer = bridge.Trainer(own, optimizer, functional.cross_entropy, ["cpu"] * replicas)
-    specification = {"lr": 0.1, "momentum": 0.5, "dtype": dtype, "seed": SEED, "threads": 1}
+    options: dict[str, Any] = {
+        "lr": 0.1,
+        "momentum": 0.5,
+        "dtype": dtype,
+        "seed": SEED,
+        "threads": 1,
+    }
     name = f"UserCode.{model.__name__}"
     with (
-        host.trainer(name, assembly=code, replicas=replicas, **specification) as port,
+        host.trainer(name, assembly=code, replicas=replicas, **options) as port,
         port.trace(folder / "csharp", activation_gradients=True),
         Recorder(folder / "python", trainer, activation_gradients=True),
     ):
