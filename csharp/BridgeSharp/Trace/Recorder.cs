@@ -125,11 +125,7 @@ public sealed class Recorder : Observer, IDisposable
     /// <param name="phase"><c>"backward"</c>, of all replicas; or <c>"reduce"</c> or <c>"clip"</c>, of replica 0.</param>
     public override void gradients(string phase = "backward")
     {
-        if (On)
-        {
-            scribe.Write(calls.take_gradients());
-        }
-
+        scribe.Write(calls.take_gradients());
         foreach (var (index, replica) in On ? replicas.Index() : [])
         {
             if (index == 0 || phase == "backward")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -61,7 +62,7 @@ def rule(shared_host: IsolatedHost) -> Iterator[Rule]:
 def test_calls_of_forward_are_in_the_trace(
     shared_host: IsolatedHost, user_code: Path, rule: Rule, tmp_path: Path, replicas: int
 ) -> None:
-    """Both languages say the same, gradients of outputs too; no file changes. Spec: R33.1, R33.2, R33.4."""
+    """Both languages say the same, gradients too; no file changes. Spec: R33.1, R33.2, R33.4."""
     files = {path: path.read_bytes() for path in user_code.parent.glob("*.dll")}
     dtype = "float32" if rule == "bitwise" else "float64"
     outcome = record(shared_host, user_code, rule, tmp_path, Unhooked, dtype, replicas)
@@ -81,7 +82,7 @@ def test_calls_of_forward_are_in_the_trace(
 def test_layers_that_are_not_registered_are_found(
     shared_host: IsolatedHost, user_code: Path, rule: Rule, tmp_path: Path
 ) -> None:
-    """The optimizer does not see them, which the trace says, and the first update shows. Spec: R33.3."""
+    """The trace says so, and the first update shows it. Spec: R33.3."""
     if rule != "bitwise":
         pytest.skip("the builds differ: in float64 the port's own layers would stay in float32")
     outcome = record(shared_host, user_code, rule, tmp_path, Unregistered, "float32", 1)
@@ -106,10 +107,16 @@ def record(  # noqa: PLR0913, PLR0917
     own = model().to(getattr(torch, dtype))
     optimizer = torch.optim.SGD(own.parameters(), lr=0.1, momentum=0.5)
     trainer = bridge.Trainer(own, optimizer, functional.cross_entropy, ["cpu"] * replicas)
-    specification = {"lr": 0.1, "momentum": 0.5, "dtype": dtype, "seed": SEED, "threads": 1}
+    options: dict[str, Any] = {
+        "lr": 0.1,
+        "momentum": 0.5,
+        "dtype": dtype,
+        "seed": SEED,
+        "threads": 1,
+    }
     name = f"UserCode.{model.__name__}"
     with (
-        host.trainer(name, assembly=code, replicas=replicas, **specification) as port,
+        host.trainer(name, assembly=code, replicas=replicas, **options) as port,
         port.trace(folder / "csharp", activation_gradients=True),
         Recorder(folder / "python", trainer, activation_gradients=True),
     ):
