@@ -1,5 +1,6 @@
 """The zip files that ``torch.save`` writes, read without trust."""
 
+import struct
 import zipfile
 from typing import IO, NoReturn
 
@@ -10,6 +11,17 @@ LEGACY = b"\x80\x02\x8a\x0a"
 """What files of ``torch.save`` before PyTorch 1.6 start with."""
 
 ENCRYPTED = 0x1
+PART = 1 << 24
+DAMAGED = (
+    zipfile.BadZipFile,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+)
+"""What zipfile raises for damaged files."""
 
 
 class Archive:
@@ -29,7 +41,7 @@ class Archive:
             self.refuse("a zip file, as torch.save writes since PyTorch 1.6", got)
         try:
             self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        except DAMAGED:
             self.refuse("a whole zip file", "a damaged one")
         self._records = self._checked(self._zip.infolist(), file.seek(0, 2))
         if "constants.pkl" in self._records:
@@ -47,11 +59,11 @@ class Archive:
         """Read a record into memory of its size, and check its CRC."""
         try:
             with self._zip.open(self._records[record]) as file:
-                count = file.readinto(place)  # type: ignore[attr-defined]
+                whole = all(_fill(file, place[i : i + PART]) for i in range(0, len(place), PART))
                 rest = file.read(1)
-        except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError):
+        except DAMAGED:
             self.refuse(f"a whole record {record}", "a damaged one")
-        if count != len(place) or rest:
+        if not whole or rest:
             self.refuse(f"a whole record {record}", "a damaged one")
 
     def size(self, record: str) -> int:
@@ -84,3 +96,10 @@ class Archive:
         if total > length:
             self.refuse(f"records of at most {length} bytes", f"{total}")
         return records
+
+
+def _fill(file: IO[bytes], place: memoryview) -> bool:
+    """Read a part of a record; its bytes are in memory twice while it is copied."""
+    content = file.read(len(place))
+    place[: len(content)] = content
+    return len(content) == len(place)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 import torch
 
-from bridge.checkpoint.header import DTYPES, LIMIT, itemsize
+from bridge.checkpoint.entry import DTYPES, itemsize
+from bridge.checkpoint.header import LIMIT
 from bridge.parity.digest import dtype_name
 
 NAMES = {dtype: name for name, dtype in DTYPES.items()}

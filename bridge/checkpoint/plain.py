@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict
 import torch
 from torch import nn
 
-from bridge.checkpoint.header import DTYPES
+from bridge.checkpoint.entry import DTYPES
 from bridge.parity.digest import dtype_name
 
 LEVELS = 100

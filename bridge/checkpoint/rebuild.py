@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from bridge.checkpoint.archive import Archive
-from bridge.checkpoint.header import DTYPES as FORMAT
-from bridge.checkpoint.header import itemsize, sound
+from bridge.checkpoint.entry import DTYPES as FORMAT
+from bridge.checkpoint.entry import itemsize, sound
 from bridge.parity.digest import dtype_name, raw_bytes
 
 STORAGES = {
@@ -136,21 +136,23 @@ def _tensor(  # noqa: PLR0913, PLR0917 - PyTorch's arguments
         expected = f"a tensor inside of the {len(storage.values)} elements of {storage.record}"
         archive.refuse(expected, f"offset {offset}, shape {size}, strides {stride}")
     # .data, so that it is no view of another tensor, as PyTorch's own is not.
-    return _flagged(storage.values.as_strided(size, stride, offset).data, requires_grad, archive)
+    tensor = storage.values.as_strided(size, stride, offset).data
+    _check_flag(tensor, requires_grad, archive)
+    return tensor.requires_grad_(requires_grad)
 
 
 def _parameter(data: Any, requires_grad: Any, hooks: Any, *, archive: Archive) -> nn.Parameter:  # noqa: ANN401 - what a pickle says
     """Make a parameter."""
     if type(data) is not torch.Tensor or hooks != {} or type(requires_grad) is not bool:
         raise TypeError(data)
-    return nn.Parameter(_flagged(data, requires_grad, archive).detach(), requires_grad)
+    _check_flag(data, requires_grad, archive)
+    return nn.Parameter(data.detach(), requires_grad)
 
 
-def _flagged(tensor: torch.Tensor, requires_grad: bool, archive: Archive) -> torch.Tensor:  # noqa: FBT001 - the flag
-    """Set a flag that only floating point can have."""
+def _check_flag(tensor: torch.Tensor, requires_grad: bool, archive: Archive) -> None:  # noqa: FBT001 - the flag
+    """Refuse a flag that only floating point can have."""
     if requires_grad and not tensor.is_floating_point():
         archive.refuse("gradients of floating point", dtype_name(tensor.dtype))
-    return tensor.requires_grad_(requires_grad)
 
 
 def _whole(value: Any) -> bool:  # noqa: ANN401 - what a pickle says

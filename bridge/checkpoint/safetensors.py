@@ -9,7 +9,8 @@ from typing import IO
 import torch
 
 from bridge.checkpoint.atomic import replacing
-from bridge.checkpoint.header import LIMIT, Header, itemsize, parse, refuse, sound
+from bridge.checkpoint.entry import itemsize, refuse, sound
+from bridge.checkpoint.header import LIMIT, Header, parse
 from bridge.checkpoint.layout import check, check_text, content
 from bridge.parity.digest import raw_bytes
 

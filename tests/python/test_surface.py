@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 CSHARP = ROOT / "csharp"
 PACKAGES = {
     "bridge.parallel": "BridgeSharp/Parallel",
+    "bridge.checkpoint": "BridgeSharp/Checkpoint",
     "bridge.data": "BridgeSharp/Data",
     "bridge.models": "BridgeSharp.Models",
     "bridge.recipes": "BridgeSharp.Models/Recipes",
@@ -21,15 +22,20 @@ ONE_LANGUAGE = {
     "Bf16Hooks": "Python derives from PyTorch's layers",
     "Bf16Product": "Python has it beside the functions that share it",
     "Bridge": "C# has its verbs in one class, which this file opens",
+    "Crc32": "Python's zipfile compares checksums",
     "Containers": "Python's containers take parts of any type",
     "HashedKeys": "copy.deepcopy fills dicts and sets anew",
     "ForwardCalls": "Python's layers have no other forward",
     "Interrupts": "C# ends at Ctrl-C",
+    "OrderedDict": "Python has its own",
+    "PickleWriter": "torch.save writes Python's",
+    "Pickler": "torch.save writes Python's",
     "NativeClone": "Python's layers keep their options in Python",
     "NativeDraws": "Python's layers keep their options in Python",
     "NativeModule": "Python's layers keep their options in Python",
     "Rebinder": "C# keeps captured variables in objects like others",
     "Sums": "C# adds in order by itself",
+    "TensorBytes": "Python views the bytes of a tensor of any size",
     "Text": "Python's own text of a value",
     "Typed": "Python's batches have any type",
     "Uncopyable": "copy.deepcopy says what it cannot copy",
@@ -46,6 +52,7 @@ EXPORTS = {
 
 CSHARP_NAMES = {
     "BrokenGroupError": "BrokenGroupException",
+    "CheckpointError": "CheckpointException",
     "IdxError": "IdxException",
     "ReplicaError": "ReplicaException",
 }

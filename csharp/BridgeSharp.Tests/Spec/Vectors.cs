@@ -21,10 +21,25 @@ internal static class Vectors
 
     private static readonly ConcurrentDictionary<string, List<JsonElement>> Files = [];
 
+    /// <summary>The folder of the vectors, above the test program.</summary>
+    public static string Folder
+    {
+        get
+        {
+            var folder = new DirectoryInfo(AppContext.BaseDirectory);
+            while (!Directory.Exists(Path.Combine(folder.FullName, "tests", "spec", "vectors")))
+            {
+                folder = folder.Parent ?? throw new DirectoryNotFoundException("vectors: expected tests/spec/vectors above the test program");
+            }
+
+            return Path.Combine(folder.FullName, "tests", "spec", "vectors");
+        }
+    }
+
     /// <summary>Dtypes by their names in both languages.</summary>
     public static readonly Dictionary<string, ScalarType> Dtypes = new ScalarType[]
     {
-        uint8, int8, int32, int64, float16, bfloat16, float32, float64, @bool,
+        uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, @bool,
     }.ToDictionary(Digest.dtype_name);
 
     /// <summary>List the names of a file's cases.</summary>
@@ -153,13 +168,7 @@ internal static class Vectors
 
     private static List<JsonElement> Parse(string file)
     {
-        var folder = new DirectoryInfo(AppContext.BaseDirectory);
-        while (!Directory.Exists(Path.Combine(folder.FullName, "tests", "spec", "vectors")))
-        {
-            folder = folder.Parent ?? throw new DirectoryNotFoundException("vectors: expected tests/spec/vectors above the test program");
-        }
-
-        using var stream = File.OpenRead(Path.Combine(folder.FullName, "tests", "spec", "vectors", $"{file}.json"));
+        using var stream = File.OpenRead(Path.Combine(Folder, $"{file}.json"));
         using var document = JsonDocument.Parse(stream);
         return [.. document.RootElement.Clone().Items("cases")];
     }

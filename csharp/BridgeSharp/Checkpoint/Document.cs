@@ -136,7 +136,7 @@ internal static class Document
     };
 
     private static string Number(double value)
-        => double.IsFinite(value) ? Text.Number(value) : $"{{\"float\":\"{BitConverter.DoubleToInt64Bits(value):x16}\"}}";
+        => double.IsFinite(value) ? JsonText.Number(value) : $"{{\"float\":\"{BitConverter.DoubleToInt64Bits(value):x16}\"}}";
 
     /// <summary>Read one value; whatever is not as written throws.</summary>
     private static object? Value(JsonElement form, OrderedDictionary<string, Tensor> left, int depth)

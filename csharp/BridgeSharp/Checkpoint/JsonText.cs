@@ -48,6 +48,27 @@ internal static class JsonText
         return written.Append('"').ToString();
     }
 
+    /// <summary>Write a finite number as Python does: the shortest digits that give its bits, and a point or an exponent.</summary>
+    public static string Number(double value)
+    {
+        var sign = double.IsNegative(value) ? "-" : "";
+        var parts = Math.Abs(value).ToString("R", CultureInfo.InvariantCulture).Split('E');
+        var whole = parts[0].Split('.')[0];
+        var all = parts[0].Replace(".", "", StringComparison.Ordinal);
+        var digits = all.TrimStart('0').TrimEnd('0');
+
+        // The number is 0.DIGITS times 10 to the power of this.
+        var power = whole.Length - (all.Length - all.TrimStart('0').Length) + (parts.Length > 1 ? int.Parse(parts[1], CultureInfo.InvariantCulture) : 0);
+        return sign + (digits.Length, power) switch
+        {
+            (0, _) => "0.0",
+            (_, > 16 or < -3) => string.Create(CultureInfo.InvariantCulture, $"{digits[0]}{(digits.Length > 1 ? "." : "")}{digits[1..]}e{power - 1:+00;-00}"),
+            (_, <= 0) => $"0.{new string('0', -power)}{digits}",
+            var (count, _) when count <= power => $"{digits.PadRight(power, '0')}.0",
+            _ => $"{digits[..power]}.{digits[power..]}",
+        };
+    }
+
     /// <summary>Tell whether UTF-8 can write a text.</summary>
     public static bool IsText(string text)
     {

@@ -11,7 +11,7 @@ namespace BridgeSharp.Checkpoint;
 internal static class Layout
 {
     private const int Alignment = 8;
-    private static readonly Dictionary<ScalarType, string> Names = Header.Dtypes.ToDictionary(pair => pair.Value, pair => pair.Key);
+    private static readonly Dictionary<ScalarType, string> Names = Entry.Dtypes.ToDictionary(pair => pair.Value, pair => pair.Key);
 
     /// <summary>Refuse what is no text that UTF-8 can write.</summary>
     public static void CheckText(string text, string what)
@@ -77,5 +77,5 @@ internal static class Layout
         return start;
     }
 
-    private static long Size(Tensor tensor) => tensor.numel() * Header.ItemSize(tensor.dtype);
+    private static long Size(Tensor tensor) => tensor.numel() * Entry.ItemSize(tensor.dtype);
 }

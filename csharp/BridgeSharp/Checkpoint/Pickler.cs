@@ -1,7 +1,5 @@
-using System.Buffers.Binary;
 using System.Globalization;
 using System.IO.Compression;
-using System.Text;
 using BridgeSharp.Parallel;
 using BridgeSharp.Parity;
 using TorchSharp;
@@ -12,7 +10,7 @@ namespace BridgeSharp.Checkpoint;
 
 /// <summary>Writes the pickle and the storages of a file of <c>torch.save</c>.</summary>
 /// <remarks>Spec: R26.9, R26.11. Source: torch/serialization.py</remarks>
-internal sealed class Pickler(Stream pickle)
+internal sealed class Pickler(Stream pickle) : PickleWriter(pickle)
 {
     private const byte Protocol = 2;
     private static readonly Dictionary<ScalarType, string> Kinds = Rebuild.Kinds.ToDictionary(pair => pair.Value, pair => pair.Key);
@@ -167,62 +165,4 @@ internal sealed class Pickler(Stream pickle)
         Code('t');
         Code('Q');
     }
-
-    /// <summary>Call a name without arguments.</summary>
-    private void Called(string name)
-    {
-        Named(name);
-        Code(')');
-        Code('R');
-    }
-
-    private void Named(string name)
-    {
-        var dot = name.LastIndexOf('.');
-        Put(Encoding.ASCII.GetBytes($"c{name[..dot]}\n{name[(dot + 1)..]}\n"));
-    }
-
-    private void Text(string text)
-    {
-        var content = Encoding.UTF8.GetBytes(text);
-        Span<byte> head = stackalloc byte[5];
-        head[0] = (byte)'X';
-        BinaryPrimitives.WriteInt32LittleEndian(head[1..], content.Length);
-        Put(head);
-        Put(content);
-    }
-
-    private void Float(double value)
-    {
-        Span<byte> content = stackalloc byte[9];
-        content[0] = (byte)'G';
-        BinaryPrimitives.WriteDoubleBigEndian(content[1..], value);
-        Put(content);
-    }
-
-    private void Int(long value)
-    {
-        Span<byte> content = stackalloc byte[10];
-        (content[0], content[1]) = (0x8A, 8);
-        BinaryPrimitives.WriteInt64LittleEndian(content[2..], value);
-        Put(value == (int)value ? Small((int)value) : content);
-    }
-
-    private static byte[] Small(int value)
-    {
-        var content = new byte[5];
-        content[0] = (byte)'J';
-        BinaryPrimitives.WriteInt32LittleEndian(content.AsSpan(1), value);
-        return content;
-    }
-
-    private void Code(char? code)
-    {
-        if (code is { } known)
-        {
-            pickle.WriteByte((byte)known);
-        }
-    }
-
-    private void Put(ReadOnlySpan<byte> content) => pickle.Write(content);
 }

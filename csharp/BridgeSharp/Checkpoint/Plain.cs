@@ -103,7 +103,7 @@ internal sealed class Plain
                 tensors.Add(tensor);
                 break;
             case string:
-            case ScalarType dtype when Header.Dtypes.ContainsValue(dtype):
+            case ScalarType dtype when Entry.Dtypes.ContainsValue(dtype):
                 break;
             case ulong number:
                 throw new ArgumentException($"integers of 64 bits at {path}, got {number}");
@@ -120,9 +120,9 @@ internal sealed class Plain
             throw new ArgumentException($"a dense tensor with values at {path}, got another");
         }
 
-        if (!Header.Dtypes.ContainsValue(tensor.dtype))
+        if (!Entry.Dtypes.ContainsValue(tensor.dtype))
         {
-            var expected = string.Join(", ", Header.Dtypes.Values.Select(Digest.dtype_name));
+            var expected = string.Join(", ", Entry.Dtypes.Values.Select(Digest.dtype_name));
             throw new ArgumentException($"one of {expected} at {path}, got {Digest.dtype_name(tensor.dtype)}");
         }
     }

@@ -47,7 +47,7 @@ internal sealed class Storages(Archive archive)
     private Storage Read(string record, string kind, long count)
     {
         var dtype = Rebuild.Kinds[kind];
-        var (size, stated) = (archive.Size(record), (Int128)count * Header.ItemSize(dtype));
+        var (size, stated) = (archive.Size(record), (Int128)count * Entry.ItemSize(dtype));
         if (size != stated)
         {
             archive.Refuse($"{stated} bytes of {record}", $"{size}");
@@ -83,7 +83,7 @@ internal static class Rebuild
     };
 
     /// <summary>The dtypes by the names that pickles give them.</summary>
-    public static readonly Dictionary<string, ScalarType> Dtypes = Header.Dtypes.Values.ToDictionary(dtype => $"torch.{Digest.dtype_name(dtype)}");
+    public static readonly Dictionary<string, ScalarType> Dtypes = Entry.Dtypes.Values.ToDictionary(dtype => $"torch.{Digest.dtype_name(dtype)}");
 
     /// <summary>What a file may name, besides dtypes; none of it is looked up.</summary>
     public static readonly HashSet<string> Globals =
@@ -105,16 +105,16 @@ internal static class Rebuild
         {
             ("collections.OrderedDict", []) => new OrderedDict(),
             ("torch._utils._rebuild_tensor_v2", [Storage storage, long offset, object?[] size, object?[] stride, bool grad, OrderedDict { Count: 0 }])
-                => Tensor(storage, offset, Whole(size), Whole(stride), grad, archive),
+                => MakeTensor(storage, offset, Whole(size), Whole(stride), grad, archive),
             ("torch._utils._rebuild_parameter", [Tensor data and not Parameter, bool grad, OrderedDict { Count: 0 }])
-                => new Parameter(Flagged(data, grad, archive).detach(), grad),
+                => MakeParameter(data, grad, archive),
             ("collections.Counter", [OrderedDictionary<object, object?> counts and not OrderedDict]) => counts,
             ("torch.Size", [object?[] size]) => Whole(size).Select(item => (object?)item).ToArray(),
             _ => throw new InvalidDataException(),
         };
 
     /// <summary>Make a tensor inside of its storage.</summary>
-    private static Tensor Tensor(Storage storage, long offset, long[] size, long[] stride, bool grad, Archive archive)
+    private static Tensor MakeTensor(Storage storage, long offset, long[] size, long[] stride, bool grad, Archive archive)
     {
         if (size.Length != stride.Length || offset < 0)
         {
@@ -144,18 +144,24 @@ internal static class Rebuild
         }
 
         using var view = values.as_strided(size, stride, offset);
-        return Flagged(empty(0, values.dtype).set_(view), grad, archive);
+        CheckFlag(values, grad, archive);
+        return empty(0, values.dtype).set_(view).requires_grad_(grad);
     }
 
-    /// <summary>Set a flag that only floating point can have.</summary>
-    private static Tensor Flagged(Tensor tensor, bool grad, Archive archive)
+    /// <summary>Make a parameter.</summary>
+    private static Parameter MakeParameter(Tensor data, bool grad, Archive archive)
+    {
+        CheckFlag(data, grad, archive);
+        return new Parameter(data.detach(), grad);
+    }
+
+    /// <summary>Refuse a flag that only floating point can have.</summary>
+    private static void CheckFlag(Tensor tensor, bool grad, Archive archive)
     {
         if (grad && !tensor.is_floating_point())
         {
             archive.Refuse("gradients of floating point", Digest.dtype_name(tensor.dtype));
         }
-
-        return tensor.requires_grad_(grad);
     }
 
     /// <summary>Read a tuple of whole numbers from 0.</summary>

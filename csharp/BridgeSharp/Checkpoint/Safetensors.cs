@@ -70,7 +70,7 @@ public static class Safetensors
             Layout.CheckText(text, "metadata");
         }
 
-        List<string> order = [.. tensors.Keys.OrderByDescending(name => Header.ItemSize(tensors[name].dtype))];
+        List<string> order = [.. tensors.Keys.OrderByDescending(name => Entry.ItemSize(tensors[name].dtype))];
         var start = Layout.Content(tensors, order, metadata);
         using var digest = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
         digest.AppendData(start);
@@ -93,19 +93,19 @@ public static class Safetensors
         var count = file.ReadAtLeast(length, 8, throwOnEndOfStream: false);
         if (count < 8)
         {
-            Header.Refuse("at least 8 bytes", name, $"{count}");
+            Entry.Refuse("at least 8 bytes", name, $"{count}");
         }
 
         var stated = BinaryPrimitives.ReadUInt64LittleEndian(length);
         if (stated > Header.Limit)
         {
-            Header.Refuse($"a header of at most {Header.Limit} bytes", name, $"{stated}");
+            Entry.Refuse($"a header of at most {Header.Limit} bytes", name, $"{stated}");
         }
 
         var data = file.Length - 8 - (long)stated;
         if (data < 0)
         {
-            Header.Refuse($"a header of {stated} bytes", name, $"{file.Length - 8}");
+            Entry.Refuse($"a header of {stated} bytes", name, $"{file.Length - 8}");
         }
 
         var header = new byte[stated];
@@ -124,12 +124,12 @@ public static class Safetensors
             var tensor = tensors[entry.Name];
             if (!TensorBytes.Read(tensor, file, part => digest?.AppendData(part)))
             {
-                Header.Refuse($"{entry.End - entry.Begin} bytes of '{entry.Name}'", name, "less");
+                Entry.Refuse($"{entry.End - entry.Begin} bytes of '{entry.Name}'", name, "less");
             }
 
             if (!TensorBytes.Sound(tensor))
             {
-                Header.Refuse($"bytes 0 and 1 as booleans of '{entry.Name}'", name, "others");
+                Entry.Refuse($"bytes 0 and 1 as booleans of '{entry.Name}'", name, "others");
             }
         }
 

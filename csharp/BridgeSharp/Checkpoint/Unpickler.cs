@@ -5,8 +5,8 @@ namespace BridgeSharp.Checkpoint;
 
 /// <summary>Reads the opcodes that <c>torch.save</c> writes for state dicts, and refuses every other.</summary>
 /// <remarks>
-/// TorchSharp.PyBridge and Razorvine.Pickle read more: objects of any name, one storage for each tensor, its strides left
-/// out. Spec: R26.10, R26.11. Source: torch/_weights_only_unpickler.py
+/// TorchSharp.PyBridge, on Razorvine.Pickle, makes objects of any name, gives each tensor a storage of its own, and fails
+/// on those that begin inside of one. Spec: R26.10, R26.11. Source: torch/_weights_only_unpickler.py
 /// </remarks>
 internal sealed class Unpickler(Archive archive)
 {

@@ -59,7 +59,7 @@ def test_killed_saves_leave_a_whole_file(tmp_path: Path) -> None:
     """
     path = tmp_path / FILE
     moment = random.Random(0)  # noqa: S311 - when to kill
-    for _ in range(4):
+    for _ in range(3):
         process = run(SAVER, path)
         try:
             assert first_line(process) == "0\n"
@@ -158,10 +158,13 @@ def test_a_save_leaves_that_of_another_process(tmp_path: Path) -> None:
     process = run(SAVER, path)
     try:
         first_line(process)
-        while not list(tmp_path.glob(".*.tmp")):
+        others: list[Path] = []
+        while not any(other.stat().st_size for other in others):
+            process.send_signal(signal.SIGCONT)
             time.sleep(0.001)
-        process.send_signal(signal.SIGSTOP)
-        others = list(tmp_path.glob(".*.tmp"))
+            process.send_signal(signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)
+            others = list(tmp_path.glob(".*.tmp"))
         write(state(), path)
         assert list(tmp_path.glob(".*.tmp")) == others
     finally:

@@ -63,11 +63,11 @@ def test_every_cut_is_refused(tmp_path: Path) -> None:
 def test_layouts_come_back_as_values(tmp_path: Path) -> None:
     """Strides, offsets and gradients are left behind; the tensors are aligned. Spec: R26.1."""
     path = tmp_path / FILE
-    tied = torch.nn.Parameter(torch.ones(2))
-    save_file({**ALL, "tied": tied, "again": tied}, path)
+    tied: torch.Tensor = torch.nn.Parameter(torch.ones(2))
+    save_file(ALL | {"tied": tied, "again": tied}, path)
     tensors = load_file(path)
     assert list(tensors) == [*ALL, "tied", "again"]
-    for name, tensor in {**ALL, "tied": tied, "again": tied}.items():
+    for name, tensor in (ALL | {"tied": tied, "again": tied}).items():
         assert torch.equal(tensors[name], tensor)
         assert tensors[name].is_contiguous()
     assert tensors["tied"].data_ptr() != tensors["again"].data_ptr()

@@ -68,7 +68,8 @@ def _sound() -> list[Case]:
         }
     }
     plain = {"dict": [[key, value] for key, value in values["dict"].items()]}
-    numbers = [0.5, -1.25, 1.0, -0.0, 1e16, 1.5e300, 0.0001, 1e-05, 5e-324, 0.1, 1e22]
+    numbers = [0.5, -1.25, 1.0, -0.0, 0.1, 100.0, 0.001, 0.0001, 1e-05, 1.5e-05, 1e15, 1e16, 1e17]
+    numbers += [1234567890123456.5, 123456789012345678.0, 1.5e300, 1e22, 5e-324, 2.0**53 + 2]
     special = ["7ff8000000000000", "fff8000000000001", "7ff0000000000000", "fff0000000000000"]
     floats = [{"float": bits} for bits in special]
     nested = {"tuple": [{"tuple": []}, [], {"tuple": [[1, {"tuple": [2.0]}]]}]}
