@@ -68,7 +68,7 @@ __all__ = [
     "whole_state",
 ]
 
-MODULES = ("data", "dotnet", "models", "optim", "parallel", "parity", "schedulers")
+MODULES = ("checkpoint", "data", "dotnet", "models", "optim", "parallel", "parity", "schedulers")
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything

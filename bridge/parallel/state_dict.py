@@ -25,9 +25,9 @@ def load_state_dict(
     names = [name.removeprefix(prefix) for name in source]
     state = dict(zip(names, source.values(), strict=True))
     own = module.state_dict()
-    faults = [*_twice(names), *_faults(own, state)]
-    if faults:
-        lines = "\n\t".join(faults)
+    found = [*_twice(names), *faults(own, state)]
+    if found:
+        lines = "\n\t".join(found)
         message = f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
         raise RuntimeError(message)
     module.load_state_dict(state)
@@ -40,7 +40,7 @@ def _twice(names: list[str]) -> Iterator[str]:
         yield f"Key(s) with and without the prefix in state_dict: {_quoted(twice)}. "
 
 
-def _faults(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> Iterator[str]:
+def faults(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> Iterator[str]:
     """Describe what does not fit, in PyTorch's words."""
     missing = [name for name in own if name not in state]
     if missing:

@@ -30,6 +30,8 @@ public static class Facade
         ["family"] = (arguments, _) => Battery(arguments),
         ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
+        ["trainer.save"] = (arguments, _) => Save(arguments),
+        ["trainer.load"] = (arguments, _) => Load(arguments),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
         ["run.create"] = (arguments, _) => OpenRun(arguments),
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
@@ -116,6 +118,19 @@ public static class Facade
         using var scope = NewDisposeScope();
         var trainer = Find(arguments).Trainer;
         return new { loss = trainer.step(segment.ReadTree(arguments["inputs"])!, segment.ReadTree(arguments["targets"])!) };
+    }
+
+    private static object Save(JsonObject arguments)
+    {
+        Find(arguments).Trainer.save((string)arguments["path"]!);
+        return new { };
+    }
+
+    private static object Load(JsonObject arguments)
+    {
+        using var scope = NewDisposeScope();
+        Find(arguments).Trainer.load((string)arguments["path"]!);
+        return new { };
     }
 
     private static object SetRate(JsonObject arguments)
