@@ -75,8 +75,9 @@ def _checked(
         message = f"load: expected the state of a trainer in {name}, got another tree"
         raise CheckpointError(message)
     if state.get("version") != VERSION:
-        message = f"load: expected version {VERSION} of a trainer's state in {name}"
-        raise CheckpointError(f"{message}, got {state.get('version')}")
+        expected = f"version {VERSION} of a trainer's state in {name}"
+        message = f"load: expected {expected}, got {state.get('version')}"
+        raise CheckpointError(message)
     if set(state) != set(KEYS):
         odd = ", ".join(sorted(set(state) ^ set(KEYS), key=str))
         message = f"load: expected the parts of a trainer's state in {name}, got another set: {odd}"

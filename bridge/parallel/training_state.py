@@ -8,18 +8,19 @@ import torch
 from torch import nn
 from torch.optim import Optimizer, lr_scheduler
 
-from bridge import schedulers
 from bridge.checkpoint.document import encode
 from bridge.parallel.configuration import configuration, placed
 from bridge.parallel.random_states import RandomStates
 from bridge.parallel.resync import resync
 from bridge.parallel.trainer_step import TrainerStep
+from bridge.schedulers import load_state_dict as load_scheduler
+from bridge.schedulers import state_dict as scheduler_state
 
 KIND = "trainer"
 VERSION = 1
 KEYS = (
-    "kind", "version", "configuration", "model", "buffers", "parameters", "optimizers", "schedulers",
-    "random", "accumulator", "counts", "loader", "extra",
+    "kind", "version", "configuration", "model", "buffers", "parameters", "optimizers",
+    "schedulers", "random", "accumulator", "counts", "loader", "extra",
 )  # fmt: skip
 State = dict[str, Any]
 # Schedulers have a base class of this name since 2.0, and one of another name before.
@@ -93,7 +94,7 @@ def take_optimizers(training: TrainerStep, state: State) -> None:
         _load_optimizer(optimizer, saved)
     for scheduler, saved in zip(training.schedulers, state["schedulers"], strict=True):
         if isinstance(scheduler, SCHEDULERS):
-            schedulers.load_state_dict(scheduler, saved)
+            load_scheduler(scheduler, saved)
         else:
             scheduler.load_state_dict(saved)
 
@@ -137,7 +138,7 @@ def _random(states: RandomStates, replicas: int) -> State:
 def _scheduler_state(scheduler: Stateful) -> Any:  # noqa: ANN401 - any tree
     """Return the state of a scheduler, PyTorch's as both languages have it."""
     own = isinstance(scheduler, SCHEDULERS)
-    return schedulers.state_dict(scheduler) if own else scheduler.state_dict()
+    return scheduler_state(scheduler) if own else scheduler.state_dict()
 
 
 def _held(owner: object, state: Any) -> Any:  # noqa: ANN401 - any tree
