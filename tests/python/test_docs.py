@@ -44,6 +44,11 @@ passes = [train(replica) for replica in replicas]
 """
 GIVEN = {
     "verbs.md": "counts = [3, 3]",
+    "checkpoints.md": """
+from pathlib import Path
+loader, best = Loader((torch.ones(9, 4), torch.zeros(9, dtype=torch.int64)), 6), 0.5
+torch.save(Net().state_dict(), "from_pytorch.pt")
+""",
     "loader.md": "epochs, save = 4, lambda *states: None",
     "mixed_precision.md": "from bridge.models import LeNet",
     "optim.md": "",
@@ -73,8 +78,9 @@ def test_every_page_with_code_is_known() -> None:
 
 
 @pytest.mark.parametrize("page", GIVEN)
-def test_python_blocks_run(page: str) -> None:
+def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page run one after the other."""
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for number, block in enumerate([COMMON, GIVEN[page], *blocks(page)]):
         exec(compile(block, f"{page}, block {number - 1}", "exec"), names)  # noqa: S102 - text of the docs

@@ -61,7 +61,10 @@ namespace BridgeSharp.Parallel
                 ["accumulator"] = new OrderedDictionary<string, object?> { ["batches"] = batches, ["total"] = total, ["sums"] = sums.Cast<object?>().ToList() },
                 ["counts"] = new OrderedDictionary<string, object?>
                 {
-                    ["steps"] = training.Steps, ["updates"] = training.Updates, ["drew"] = training.Drew, ["open"] = training.Open,
+                    ["steps"] = training.Steps,
+                    ["updates"] = training.Updates,
+                    ["drew"] = training.Drew,
+                    ["open"] = training.Open,
                 },
                 ["loader"] = loader is null ? null : StateOf(loader),
                 ["extra"] = Held(extra, extra),

@@ -66,6 +66,9 @@ def test_a_saved_run_goes_on_in_the_other_language(  # noqa: PLR0913, PLR0917 - 
     options: dict[str, Any] = {"lr": 1e-3, "momentum": 0.9} if name == "sgd" else {}
     kinds = ("float64", "float32") if rule == "bitwise" else ("float64",)
 
+    def scheduled(optimizer: torch.optim.Optimizer) -> Any:  # noqa: ANN401 - a scheduler
+        return schedulers.create(optimizer=optimizer, **scheduler)
+
     def python(kind: str) -> bridge.Trainer:
         torch.manual_seed(SEED)
         return bridge.Trainer(
@@ -74,9 +77,7 @@ def test_a_saved_run_goes_on_in_the_other_language(  # noqa: PLR0913, PLR0917 - 
             functional.cross_entropy,
             ["cpu"] * 2,
             accumulate=accumulate,
-            scheduler=(lambda own: schedulers.create(optimizer=own, **scheduler))
-            if scheduler
-            else None,
+            scheduler=scheduled if scheduler else None,
         )
 
     def csharp(kind: str) -> Any:  # noqa: ANN401 - a trainer

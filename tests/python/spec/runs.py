@@ -18,6 +18,8 @@ STEPS_PER_EPOCH = 4
 class Noted(nn.Module):
     """A model that draws, with batch normalization and a buffer that no state dict has."""
 
+    seen: torch.Tensor
+
     def __init__(self) -> None:
         """Make the layers."""
         super().__init__()
@@ -30,7 +32,8 @@ class Noted(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Classify, a little more boldly each time."""
         self.seen += 1
-        return self.fc2(self.drop(self.norm(self.fc1(inputs)))) * (1 + self.seen / 100)
+        outputs: torch.Tensor = self.fc2(self.drop(self.norm(self.fc1(inputs))))
+        return outputs * (1 + self.seen / 100)
 
 
 def trainer(optimizer: str = "adam", **options: Any) -> bridge.Trainer:  # noqa: ANN401
