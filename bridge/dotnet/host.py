@@ -97,8 +97,9 @@ class Host(ABC):
             reference: the PyTorch whose formulas to use, ``1.13`` or ``2.10``; else the caller's.
             mixed_precision: computes the products of its layers in bfloat16.
             training: options of ``bridge.Trainer``: ``reduction``, ``mode``, ``buffers``,
-                ``accumulate``, ``clip_norm``, ``clip_value``, and ``scaling`` as a mapping of
-                ``factor`` and ``warm_up``. With reduction ``count`` a loss counts the targets that
+                ``accumulate``, ``clip_norm``, ``clip_value``, ``scaling`` as a mapping of
+                ``factor`` and ``warm_up``, and ``scheduler`` as one of its ``name``, such as
+                ``StepLR``, and its options. With reduction ``count`` a loss counts the targets that
                 are not -100, cross-entropy's ``ignore_index``.
             options: of the optimizer, such as ``momentum`` or ``betas``.
 

@@ -1,5 +1,6 @@
 """A C# trainer as a Python object."""
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -52,6 +53,28 @@ class Trainer(Session):
             DotnetError: C# threw; ``failures`` name the replicas where it did.
         """
         return result(self.step_async(inputs, targets))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state of the training run to a file that ``bridge.Trainer.load`` reads.
+
+        Args:
+            path: the file; it is replaced as a whole.
+
+        Raises:
+            DotnetError: the file cannot be written.
+        """
+        self._host.call("trainer.save", handle=self._handle, path=str(Path(path).absolute()))
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Go on where the run was that ``save`` here or of ``bridge.Trainer`` wrote.
+
+        Args:
+            path: the file.
+
+        Raises:
+            DotnetError: a file that is not whole, or that of another trainer; nothing changes.
+        """
+        self._host.call("trainer.load", handle=self._handle, path=str(Path(path).absolute()))
 
     def step_async(self, inputs: object, targets: object) -> Future[float]:
         """Start a step and go on; the arguments are copied before it returns."""

@@ -38,9 +38,9 @@ def check_state(
 
     Spec: R6.2, R6.6
     """
-    faults = [*_twice(names), *_faults(module.state_dict(), state)]
-    if faults:
-        lines = "\n\t".join(faults)
+    found = [*_twice(names), *faults(module.state_dict(), state)]
+    if found:
+        lines = "\n\t".join(found)
         message = f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
         raise RuntimeError(message)
 
@@ -52,7 +52,7 @@ def _twice(names: Iterable[str]) -> Iterator[str]:
         yield f"Key(s) with and without the prefix in state_dict: {_quoted(twice)}. "
 
 
-def _faults(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> Iterator[str]:
+def faults(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> Iterator[str]:
     """Describe what does not fit, in PyTorch's words."""
     missing = [name for name in own if name not in state]
     if missing:

@@ -1,5 +1,6 @@
 """The reference trainer: it only composes the verbs."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from bridge.parallel.resync import Buffers, resync
 from bridge.parallel.state_dict import load_state_dict
 from bridge.parallel.trainer_options import Mode, Scheduler, TrainerOptions
 from bridge.parallel.trainer_step import TrainerStep
+from bridge.parallel.training_checkpoint import load_training, save_training
+from bridge.parallel.training_state import Stateful
 
 
 class Trainer:
@@ -103,6 +106,11 @@ class Trainer:
         return self._step.updates
 
     @property
+    def steps(self) -> int:
+        """How many batches it was trained on."""
+        return self._step.steps
+
+    @property
     def observer(self) -> Observer:
         """Who watches the steps."""
         return self._step.observer
@@ -164,17 +172,22 @@ class Trainer:
         if epochs < 0:
             message = f"Trainer: expected epochs of at least 0, got {epochs}"
             raise ValueError(message)
+        if self._step.open and getattr(batches, "position", None) == 0:
+            # Broken off, or saved, between the last batch of an epoch and its end.
+            self.flush()
         history = []
         number = 0
         for _ in range(epochs):
             wholes = []
             for inputs, targets in batches:
                 loss, count = self._step.train(inputs, targets)
+                self._step.open = True
                 wholes.append((loss / count if self._reduction == "sum" else loss, count))
                 number += 1
                 if on_step is not None:
                     on_step(number, loss)
             self.flush()
+            self._step.open = False
             history.append(mean(wholes))
         return history
 
@@ -212,6 +225,49 @@ class Trainer:
                 for inputs, targets in batches
             ]
         )
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        loader: Stateful | None = None,
+        extra: Any = None,  # noqa: ANN401 - any tree
+    ) -> None:
+        """Write the whole state of the training run, in place of the old file as a whole.
+
+        That is the model, optimizers, schedulers, random states, gradients that wait for more
+        batches, counts, and the position of the loader. Nothing changes, and nothing is drawn.
+
+        Args:
+            path: the file, which either language reads.
+            loader: where the batches come from, with a ``state_dict``.
+            extra: what to put beside it: a tree of dicts, lists, tuples, tensors and plain values.
+
+        Raises:
+            ValueError, TypeError: a state or an extra that a file cannot hold, by its place.
+            OSError: the file cannot be written; the old one is whole.
+
+        Spec: R28.1, R28.4
+        """
+        save_training(self._step, path, loader, extra)
+
+    def load(self, path: str | os.PathLike[str], loader: Stateful | None = None) -> Any:  # noqa: ANN401 - any tree
+        """Go on where the run was that either language saved, with every bit as it was.
+
+        Args:
+            path: the file.
+            loader: on the same data, with the same options, where one was saved.
+
+        Returns:
+            What was put beside the state.
+
+        Raises:
+            CheckpointError: no such file of this version, or one of another trainer: all that
+                differs is listed. Nothing changes.
+            FileNotFoundError: no such file.
+
+        Spec: R28.2, R28.3
+        """
+        return load_training(self._step, path, loader)
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Return the state of the model (an alias: the tensors are the model's own)."""

@@ -48,16 +48,17 @@ class TrainerStep:
     ) -> None:
         """Make the schedulers, and start without gradients."""
         self.loss = loss
-        self.updates = 0
+        self.updates = self.steps = 0
         self.observer = Observer()
-        self._options = options
-        self._replicas = replicas
-        self._optimizers = optimizers
+        self.options = options
+        self.replicas = replicas
+        self.optimizers = optimizers
         self.schedulers = _schedulers(options.scheduler, optimizers)
         self._devices = devices
-        self._states = RandomStates(devices)
-        self._accumulator = Accumulator(list(replicas[0].parameters()))
-        self._drew: bool | None = None
+        self.states = RandomStates(devices)
+        self.accumulator = Accumulator(list(replicas[0].parameters()))
+        self.drew: bool | None = None
+        self.open = False
 
     def train(self, inputs: Any, targets: Any) -> Whole:  # noqa: ANN401 - any tree
         """Train on one batch, and return its loss with what that is over."""
@@ -66,9 +67,9 @@ class TrainerStep:
 
     def flush(self) -> bool:
         """Update from the batches that wait for more, and tell whether there were any."""
-        if not self._accumulator.batches:
+        if not self.accumulator.batches:
             return False
-        with watched(self.observer), self._transaction() as transaction:
+        with watched(self.observer), self.transaction() as transaction:
             self._update(transaction)
         return True
 
@@ -78,72 +79,75 @@ class TrainerStep:
         for index, (shard, wanted) in enumerate(shards):
             self.observer.inputs(shard, wanted, index)
         whole = self._attempt(shards)
-        # A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return whole or self._train(inputs, targets)
+        if whole is None:
+            # It drew for the first time while its replicas ran at once: undone; now in turn.
+            return self._train(inputs, targets)
+        self.steps += 1
+        return whole
 
     def _attempt(self, shards: Sequence[Any]) -> Whole | None:
         """Train on the shards of one batch, or return None where the model drew unexpectedly."""
-        in_turn = self._drew is not False or draws(self._replicas[0])
-        with self._transaction() as transaction:
-            whole = self._gradients(shards, self._states if in_turn else None)
+        in_turn = self.drew is not False or draws(self.replicas[0])
+        with self.transaction() as transaction:
+            whole = self._gradients(shards, self.states if in_turn else None)
             drew = transaction.drew()
-            self._drew = drew or bool(self._drew)
+            self.drew = drew or bool(self.drew)
             if drew and not in_turn and len(shards) > 1:
                 transaction.roll_back()
                 self.observer.undo()
                 return None
             self.observer.gradients("backward")
-            average(self._replicas, reduction="sum", broadcast=False)
-            if self._options.accumulate > 1:
-                self._accumulator.add(1.0 if self._options.reduction == "sum" else whole[1])
-            if self._accumulator.batches in (0, self._options.accumulate):
+            average(self.replicas, reduction="sum", broadcast=False)
+            if self.options.accumulate > 1:
+                self.accumulator.add(1.0 if self.options.reduction == "sum" else whole[1])
+            if self.accumulator.batches in (0, self.options.accumulate):
                 self._update(transaction)
         return whole
 
     def _gradients(self, shards: Sequence[Any], states: RandomStates | None) -> Whole:
         """Run forwards and backwards: in turn where the model draws, or may."""
-        follow(self._replicas, self._options.buffers)
-        for replica in self._replicas:
+        follow(self.replicas, self.options.buffers)
+        for replica in self.replicas:
             replica.zero_grad(set_to_none=True)
-        reduction = self._options.reduction
-        passes = [Forward(replica, self.loss, reduction) for replica in self._replicas]
+        reduction = self.options.reduction
+        passes = [Forward(replica, self.loss, reduction) for replica in self.replicas]
         parts: list[Part] = parallel_apply(passes, shards, devices=self._devices, states=states)
         for index, (loss, _) in enumerate(parts):
             self.observer.loss(loss, index)
-        together = len(parts) > 1 and synchronizes(self._replicas[0])
+        together = len(parts) > 1 and synchronizes(self.replicas[0])
         return backward(parts, reduction, together=together, states=states)
 
     def _update(self, transaction: Transaction) -> None:
         """Clip the gradients, step the optimizers and their schedulers."""
-        options = self._options
-        if self._accumulator.batches:
-            self._accumulator.finish(mean=options.reduction != "sum")
-        if len(self._replicas) > 1 or options.accumulate > 1:
+        options = self.options
+        if self.accumulator.batches:
+            self.accumulator.finish(mean=options.reduction != "sum")
+        if len(self.replicas) > 1 or options.accumulate > 1:
             self.observer.gradients("reduce")
         limits = (options.clip_norm, options.clip_value)
-        clip_gradients(self._replicas[0].parameters(), *limits)
+        clip_gradients(self.replicas[0].parameters(), *limits)
         if any(limits):
             self.observer.gradients("clip")
         transaction.before_update()
         factor = 1.0 if options.scaling is None else options.scaling.at(self.updates)
         with held_back():
             with ExitStack() as scale:
-                for optimizer in self._optimizers:
+                for optimizer in self.optimizers:
                     scale.enter_context(scaled(optimizer, factor))
                 if options.mode == "master":
-                    step(self._replicas, self._optimizers[0], options.buffers)
+                    step(self.replicas, self.optimizers[0], options.buffers)
                 else:
-                    broadcast_gradients(self._replicas)
-                    step(self._replicas, self._optimizers, options.buffers)
+                    broadcast_gradients(self.replicas)
+                    step(self.replicas, self.optimizers, options.buffers)
             for scheduler in self.schedulers:
                 scheduler.step()
             self.updates += 1
             transaction.commit()
 
-    def _transaction(self) -> Transaction:
+    def transaction(self) -> Transaction:
         """Keep what a step may change."""
-        items = (self._optimizers, self.schedulers)
-        return Transaction(self._replicas, *items, self._states, self._accumulator)
+        items = (self.optimizers, self.schedulers)
+        return Transaction(self.replicas, *items, self.states, self.accumulator)
 
 
 def _schedulers(

@@ -86,13 +86,16 @@ class Transaction:
         """Keep what the step has done, whatever comes."""
         self._committed = True
 
-    def before_update(self) -> None:
+    def before_update(self, *, always: bool = False) -> None:
         """Copy parameters and optimizers, unless nothing in the update can fail half-way.
 
         That holds for those of PyTorch's own that are listed here, for dense gradients, once their
         state exists.
+
+        Args:
+            always: for another change than an update.
         """
-        if all(map(_cannot_fail, self._stateful)):
+        if not always and all(map(_cannot_fail, self._stateful)):
             return
         self._values = [parameter.detach().clone() for parameter in self._parameters]
         self._updates = [FieldSnapshot(item, self._parameters) for item in self._stateful]

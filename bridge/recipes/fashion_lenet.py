@@ -1,5 +1,6 @@
 """LeNet on Fashion-MNIST."""
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,7 +60,6 @@ class FashionLeNet:
         model = LeNet().to(device=devices[0], dtype=dtype)
         optimizer = create(options.optimizer, model.parameters(), **options.optimizer_options)
         self.trainer = Trainer(model, optimizer, functional.cross_entropy, devices)
-        self.done = 0
         self._loader = Loader(self.train, options.batch, seed=options.seed)
         self._batches = self._epochs()
 
@@ -86,9 +86,8 @@ class FashionLeNet:
             self._batches = self._epochs()
             raise
         seconds = time.perf_counter() - start
-        self.done += 1
         batch = digest([("images", images), ("labels", labels)])
-        return StepResult(self.done, loss, len(labels), batch, seconds)
+        return StepResult(self.trainer.steps, loss, len(labels), batch, seconds)
 
     def evaluate(self, count: int | None = None) -> float:
         """Measure the accuracy on the first ``count`` test samples, or on all."""
@@ -96,6 +95,34 @@ class FashionLeNet:
         starts = range(0, count, EVALUATION_BATCH)
         rows = (torch.arange(s, min(s + EVALUATION_BATCH, count)) for s in starts)
         return self.trainer.evaluate((self.test.batch(row) for row in rows), accuracy)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state of the job, in place of the old file as a whole.
+
+        Args:
+            path: the file, which either language reads.
+
+        Raises:
+            OSError: the file cannot be written; the old one is whole.
+
+        Spec: R28.4
+        """
+        self.trainer.save(path, self._loader)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Go on where the job was that either language saved.
+
+        Args:
+            path: the file.
+
+        Raises:
+            CheckpointError: no such file of this version, or one of another job; nothing changes.
+            FileNotFoundError: no such file.
+
+        Spec: R28.2
+        """
+        self.trainer.load(path, self._loader)
+        self._batches = self._epochs()
 
     def digest(self) -> str:
         """Digest the model's state."""

@@ -21,6 +21,10 @@ internal static class CommandLine
     private static readonly Option<int> Threads = Default("--threads", Math.Max(1, Environment.ProcessorCount / 2), "Threads of libtorch.");
     private static readonly Option<string> Reference = Choice("--reference", "Whose optimizer formulas: PyTorch 2.10 or 1.13.", "2.10", "1.13");
 
+    private static readonly Option<string?> Saved = Optional<string?>("--checkpoint", "File to save the run to, and to resume it from.");
+    private static readonly Option<long> Every = Default("--every", 100L, "Save after so many steps, and at the end.");
+    private static readonly Option<bool> Resume = Default("--resume", false, "Go on from the checkpoint, where there is one.");
+
     /// <summary>Run a command line.</summary>
     /// <param name="args">The arguments.</param>
     /// <returns>0, 1 where the run failed, or 2 on bad usage.</returns>
@@ -29,6 +33,7 @@ internal static class CommandLine
         var lenet = new Command("lenet", "Train LeNet on Fashion-MNIST.")
         {
             Epochs, Steps, Replicas, Batch, Dtype, Optimizer, Rate, Seed, Device, Data, Threads, Reference,
+            Saved, Every, Resume,
         };
         lenet.SetAction(parsed => Guarded(() => Train(parsed)));
         var root = new RootCommand("Trains on TorchSharp with the meaning, and the bits, of PyTorch.")
@@ -63,7 +68,9 @@ internal static class CommandLine
         }
     }
 
-    private static int Train(ParseResult parsed) => Training.Run(new Options
+    private static int Train(ParseResult parsed) => Training.Run(Job(parsed), new Saving(parsed.GetValue(Saved), parsed.GetValue(Every), parsed.GetValue(Resume)));
+
+    private static Options Job(ParseResult parsed) => new()
     {
         epochs = parsed.GetValue(Epochs),
         steps = parsed.GetValue(Steps),
@@ -77,7 +84,7 @@ internal static class CommandLine
         data = parsed.GetValue(Data),
         threads = parsed.GetValue(Threads),
         reference = parsed.GetValue(Reference)!,
-    });
+    };
 
     private static Option<T> Default<T>(string name, T value, string description)
         => new(name) { Description = description, DefaultValueFactory = _ => value };

@@ -35,6 +35,8 @@ public static class Facade
         ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
         ["trainer.trace"] = (arguments, _) => Trace(arguments),
+        ["trainer.save"] = (arguments, _) => Save(arguments),
+        ["trainer.load"] = (arguments, _) => Load(arguments),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
         ["loop.create"] = (arguments, _) => Open(new Session(new UserLoop(arguments))),
         ["loop.step"] = (arguments, segment) => StepLoop(arguments, segment),
@@ -151,6 +153,19 @@ public static class Facade
         using var scope = NewDisposeScope();
         var loss = Find(arguments).Loop.Step((Tensor)segment.ReadTree(arguments["inputs"])!, (Tensor)segment.ReadTree(arguments["targets"])!);
         return new { loss };
+    }
+
+    private static object Save(JsonObject arguments)
+    {
+        Find(arguments).Trainer.save((string)arguments["path"]!);
+        return new { };
+    }
+
+    private static object Load(JsonObject arguments)
+    {
+        using var scope = NewDisposeScope();
+        Find(arguments).Trainer.load((string)arguments["path"]!);
+        return new { };
     }
 
     private static object SetRate(JsonObject arguments)

@@ -6,7 +6,7 @@ namespace BridgeSharp.Host;
 /// <summary>Plain values of JSON as C# values.</summary>
 internal static class Scalars
 {
-    /// <summary>Read null, a boolean, a whole number, a number, a string, or a list of them.</summary>
+    /// <summary>Read null, a boolean, a whole number, a number, a string, or a list or dictionary of them.</summary>
     public static object? Read(JsonNode? node) => node?.GetValueKind() switch
     {
         null or JsonValueKind.Null => null,
@@ -15,6 +15,7 @@ internal static class Scalars
         JsonValueKind.String => (string)node!,
         JsonValueKind.Number => node!.AsValue().TryGetValue<long>(out var whole) ? (object)whole : (double)node,
         JsonValueKind.Array => node!.AsArray().Select(Read).ToList(),
+        JsonValueKind.Object => node!.AsObject().ToDictionary(entry => entry.Key, entry => Read(entry.Value)),
         _ => throw new ArgumentException($"facade: expected a plain value, got {node!.ToJsonString()}"),
     };
 }

@@ -43,11 +43,10 @@ internal static class TrainerFactory
             bridge.mixed_precision(model);
         }
 
-        var options = arguments["optimizer"]!.AsObject().Where(option => option.Key != "name" && option.Value is not null)
-            .ToDictionary(option => option.Key, option => Scalars.Read(option.Value)!);
+        var options = Given(arguments["optimizer"]!.AsObject());
         var name = (string)arguments["optimizer"]!["name"]!;
         var reference = (string)arguments["reference"]!;
-        var training = Training(arguments["training"]?.AsObject() ?? []);
+        var training = Training(arguments["training"]?.AsObject() ?? [], reference);
         var reduction = training.reduction == "mean" ? nn.Reduction.Mean : nn.Reduction.Sum;
         var trainer = new Trainer(
             model,
@@ -62,7 +61,16 @@ internal static class TrainerFactory
     private static double Count(TrainerOptions training, Tensor targets)
         => training.reduction == "count" ? targets.ne(-100).sum().item<long>() : 1;
 
-    private static TrainerOptions Training(JsonObject given)
+    /// <summary>Read options that are given beside a name.</summary>
+    private static Dictionary<string, object> Given(JsonObject named)
+        => named.Where(option => option.Key != "name" && option.Value is not null)
+            .ToDictionary(option => option.Key, option => Scalars.Read(option.Value)!);
+
+    /// <summary>Make the function that makes a scheduler, where one is named.</summary>
+    private static Func<optim.Optimizer, optim.lr_scheduler.LRScheduler>? Scheduler(JsonNode? named, string reference)
+        => named is null ? null : optimizer => Schedulers.create((string)named["name"]!, optimizer, Given(named.AsObject())!, reference);
+
+    private static TrainerOptions Training(JsonObject given, string reference)
     {
         var options = new TrainerOptions();
         return options with
@@ -73,6 +81,7 @@ internal static class TrainerFactory
             accumulate = (int?)given["accumulate"] ?? options.accumulate,
             clip_norm = (double?)given["clip_norm"],
             clip_value = (double?)given["clip_value"],
+            scheduler = Scheduler(given["scheduler"], reference),
             scaling = given["scaling"] is { } scaling ? new LinearScaling((double)scaling["factor"]!, (int?)scaling["warm_up"] ?? 0) : null,
         };
     }

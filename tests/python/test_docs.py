@@ -44,8 +44,12 @@ passes = [train(replica) for replica in replicas]
 """
 GIVEN = {
     "TRACE.md": "batches, criterion = [(inputs, targets)], nn.CrossEntropyLoss()",
-    "checkpoints.md": "torch.save(model.state_dict(), 'from_pytorch.pt')",
     "verbs.md": "counts = [3, 3]",
+    "checkpoints.md": """
+from pathlib import Path
+loader, best = Loader((torch.ones(9, 4), torch.zeros(9, dtype=torch.int64)), 6), 0.5
+torch.save(Net().state_dict(), "from_pytorch.pt")
+""",
     "loader.md": "epochs, save = 4, lambda *states: None",
     "mixed_precision.md": "from bridge.models import LeNet",
     "optim.md": "",

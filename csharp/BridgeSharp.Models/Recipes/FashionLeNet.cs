@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using BridgeSharp.Checkpoint;
 using BridgeSharp.Data;
 using BridgeSharp.Optim;
 using BridgeSharp.Parallel;
@@ -28,7 +29,6 @@ public sealed class FashionLeNet : IDisposable
     private readonly optim.Optimizer optimizer;
     private readonly Loader<(Tensor images, Tensor labels)> loader;
     private IEnumerator<(Tensor images, Tensor labels)> batches;
-    private long done;
 
     /// <summary>Read the data, seed and build the model, and replicate it.</summary>
     /// <param name="options">What to train, and how long.</param>
@@ -82,9 +82,8 @@ public sealed class FashionLeNet : IDisposable
         }
 
         var seconds = Stopwatch.GetElapsedTime(start).TotalSeconds;
-        done++;
         var batch = Digest.digest([new("images", images), new("labels", labels)]);
-        return new StepResult(done, loss, labels.size(0), batch, seconds);
+        return new StepResult(trainer.steps, loss, labels.size(0), batch, seconds);
     }
 
     /// <summary>Measure the accuracy on the first <paramref name="count"/> test samples, or on all.</summary>
@@ -106,6 +105,24 @@ public sealed class FashionLeNet : IDisposable
                 labels.Dispose();
             }
         }
+    }
+
+    /// <summary>Write the whole state of the job, in place of the old file as a whole.</summary>
+    /// <remarks>Spec: R28.4.</remarks>
+    /// <param name="path">The file, which either language reads.</param>
+    /// <exception cref="IOException">The file cannot be written; the old one is whole.</exception>
+    public void save(string path) => trainer.save(path, loader);
+
+    /// <summary>Go on where the job was that either language saved.</summary>
+    /// <remarks>Spec: R28.2.</remarks>
+    /// <param name="path">The file.</param>
+    /// <exception cref="CheckpointException">No such file of this version, or one of another job; nothing changes.</exception>
+    /// <exception cref="FileNotFoundException">No such file.</exception>
+    public void load(string path)
+    {
+        trainer.load(path, loader);
+        batches.Dispose();
+        batches = Epochs();
     }
 
     /// <summary>Digest the model's state.</summary>

@@ -203,7 +203,7 @@ public sealed class TraceRecorderTests
             trace?.step();
         }
 
-        var states = TrainingState.OptimizerState(optimizer, model).Select(named => named.Value).OfType<Tensor>();
+        var states = Trace.TrainingState.OptimizerState(optimizer, model).Select(named => named.Value).OfType<Tensor>();
         var gradients = model.parameters().Select(parameter => parameter.grad).OfType<Tensor>();
         return [.. StateDict.Of(model).Values.Concat(states).Concat(gradients).Append(random.get_rng_state()).Select(tensor => Keeper.Observe(tensor, false, out _).digest)];
     }

@@ -26,7 +26,7 @@ public interface IDataset
 /// </remarks>
 /// <typeparam name="T">The type of a batch, such as <c>(Tensor, Tensor)</c>; for a trainer <c>(object, object)</c>.</typeparam>
 [SuppressMessage("Naming", "CA1724", Justification = "The namespace System.Runtime.Loader holds no type that one would take for this.")]
-public sealed class Loader<T> : IEnumerable<T>
+public sealed class Loader<T> : IEnumerable<T>, IStateful
 {
     private readonly long count, batchSize;
     private readonly bool shuffle, dispose;
@@ -141,6 +141,13 @@ public sealed class Loader<T> : IEnumerable<T>
         (epoch, position, seed) = (state["epoch"], state["position"], state["seed"]);
         iteration = new object();
     }
+
+    /// <inheritdoc/>
+    object? IStateful.state_dict() => state_dict();
+
+    /// <inheritdoc/>
+    void IStateful.load_state_dict(object? state)
+        => load_state_dict(Optim.StateFields.Entries(state).ToDictionary(entry => entry.Key, entry => Convert.ToInt64(entry.Value, null)));
 
     /// <summary>Give the batches that are left of the epoch.</summary>
     IEnumerator IEnumerable.GetEnumerator() => GetEnumerator();

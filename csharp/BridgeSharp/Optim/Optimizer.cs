@@ -9,7 +9,7 @@ namespace BridgeSharp.Optim;
 /// It is a <c>torch.optim.Optimizer</c>, so TorchSharp's schedulers take it. What PyTorch refuses in the middle of a step
 /// is refused before anything changes. Spec: R9.4 to R9.10. Source: torch/optim/optimizer.py
 /// </remarks>
-public abstract partial class Optimizer : optim.Optimizer
+public abstract partial class Optimizer : optim.Optimizer, IStateful
 {
     private readonly Schema schema;
     private readonly List<ParamGroup> groups = [];
@@ -41,6 +41,9 @@ public abstract partial class Optimizer : optim.Optimizer
 
     /// <inheritdoc/>
     public override IEnumerable<optim.ILearningRateController> ParamGroups => groups;
+
+    /// <summary>The name of its class in PyTorch.</summary>
+    internal string Name => schema.Name;
 
     /// <summary>Whether a step can fail half-way, as where it calls the user's code.</summary>
     internal virtual bool FailsHalfWay => false;

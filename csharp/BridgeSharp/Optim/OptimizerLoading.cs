@@ -41,7 +41,7 @@ public abstract partial class Optimizer
         return result;
     }
 
-    private List<(Parameter, ParameterState)> Loaded(IDictionary saved, List<List<long>> ids, List<Options> values)
+    private List<(Parameter, ParameterState)> Loaded(IDictionary saved, List<List<long>> ids, List<Options> values, bool exact)
     {
         using var untracked = no_grad();
         using var scope = NewDisposeScope();
@@ -58,7 +58,7 @@ public abstract partial class Optimizer
             var state = new ParameterState();
             foreach (DictionaryEntry part in (IDictionary)entry.Value!)
             {
-                state[(string)part.Key] = Loaded((string)part.Key, part.Value, place.Parameter, place.Group, entry.Key);
+                state[(string)part.Key] = Loaded((string)part.Key, part.Value, place.Parameter, place.Group, entry.Key, exact);
             }
 
             result.Add((place.Parameter, state));
@@ -67,8 +67,8 @@ public abstract partial class Optimizer
         return result;
     }
 
-    /// <summary>Copy an entry; PyTorch's policy says in which dtype.</summary>
-    private object? Loaded(string name, object? value, Parameter parameter, Options group, object id)
+    /// <summary>Copy an entry; PyTorch's policy says in which dtype, unless it stays as it is.</summary>
+    private object? Loaded(string name, object? value, Parameter parameter, Options group, object id, bool exact)
     {
         if (!PlainStep && Numbers.Contains(name) && value is not (Tensor or null))
         {
@@ -86,7 +86,7 @@ public abstract partial class Optimizer
         {
             (true, false) => tensor,
             (true, true) => tensor.to(float32, parameter.device),
-            _ when parameter.is_floating_point() => tensor.to(parameter.dtype, parameter.device),
+            _ when parameter.is_floating_point() && !exact => tensor.to(parameter.dtype, parameter.device),
             _ => tensor.to(parameter.device),
         });
     }

@@ -52,7 +52,15 @@ public abstract partial class Optimizer
     /// <param name="state_dict">As <see cref="state_dict"/> returns it; keys of <c>state</c> and lists may have any type of theirs.</param>
     /// <exception cref="ArgumentException">Another number of groups or parameters, or an entry of another type or shape.</exception>
     /// <exception cref="KeyNotFoundException">A part or an option is missing.</exception>
-    public void load_state_dict(IDictionary state_dict)
+    public void load_state_dict(IDictionary state_dict) => Load(state_dict, exact: false);
+
+    /// <inheritdoc/>
+    object? IStateful.state_dict() => state_dict();
+
+    /// <summary>Take a state whose tensors keep their dtypes, so that every bit is as it was.</summary>
+    void IStateful.load_state_dict(object? state) => Load((IDictionary)state!, exact: true);
+
+    private void Load(IDictionary state_dict, bool exact)
     {
         var saved = ((IEnumerable)Part(state_dict, "param_groups")).Cast<IDictionary>().ToList();
         if (saved.Count != groups.Count)
@@ -67,7 +75,7 @@ public abstract partial class Optimizer
         }
 
         var values = saved.Zip(groups).Select((pair, index) => Loaded(pair.First, pair.Second, index)).ToList();
-        var taken = Loaded((IDictionary)Part(state_dict, "state"), ids, values);
+        var taken = Loaded((IDictionary)Part(state_dict, "state"), ids, values, exact);
         Replace(taken, values);
     }
 

@@ -80,7 +80,8 @@ public static class StateDict
         }
     }
 
-    private static IEnumerable<string> Faults(OrderedDictionary<string, Tensor> own, IReadOnlyDictionary<string, Tensor> source)
+    /// <summary>Describe what does not fit, in PyTorch's words.</summary>
+    internal static IEnumerable<string> Faults(OrderedDictionary<string, Tensor> own, IReadOnlyDictionary<string, Tensor> source)
     {
         var missing = own.Keys.Where(name => !source.ContainsKey(name)).ToList();
         if (missing.Count > 0)

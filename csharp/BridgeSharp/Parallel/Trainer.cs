@@ -97,6 +97,9 @@ public sealed class Trainer : IDisposable
     /// <summary>How many updates there were.</summary>
     public long updates => training.Updates;
 
+    /// <summary>How many batches it was trained on.</summary>
+    public long steps => training.Steps;
+
     /// <summary>Who watches the steps.</summary>
     internal Observer observer
     {
@@ -132,6 +135,12 @@ public sealed class Trainer : IDisposable
             throw new ArgumentException($"Trainer: expected epochs of at least 0, got {epochs}");
         }
 
+        if (training.Open && batches is Data.Loader<(object, object)> { position: 0 })
+        {
+            // Broken off, or saved, between the last batch of an epoch and its end.
+            flush();
+        }
+
         var history = new List<double>();
         var number = 0;
         for (var epoch = 0; epoch < epochs; epoch++)
@@ -140,12 +149,14 @@ public sealed class Trainer : IDisposable
             foreach (var (inputs, targets) in batches)
             {
                 var (loss, count) = training.Train(inputs, targets);
+                training.Open = true;
                 wholes.Add((options.reduction == "sum" ? loss / count : loss, count));
                 number++;
                 on_step?.Invoke(number, loss);
             }
 
             flush();
+            training.Open = false;
             history.Add(Evaluation.Mean(wholes));
         }
 
@@ -180,6 +191,29 @@ public sealed class Trainer : IDisposable
 
         return Evaluation.Mean(wholes);
     }
+
+    /// <summary>Write the whole state of the training run, in place of the old file as a whole.</summary>
+    /// <remarks>
+    /// That is the model, optimizers, schedulers, random states, gradients that wait for more batches, counts, and the
+    /// position of the loader. Nothing changes, and nothing is drawn. Spec: R28.1, R28.4.
+    /// </remarks>
+    /// <param name="path">The file, which either language reads.</param>
+    /// <param name="loader">Where the batches come from: a <see cref="Data.Loader{T}"/>, or another with a state.</param>
+    /// <param name="extra">What to put beside it: a tree of dictionaries, lists, tuples, tensors and plain values.</param>
+    /// <exception cref="ArgumentException">A state or an extra that a file cannot hold, by its place.</exception>
+    /// <exception cref="IOException">The file cannot be written; the old one is whole.</exception>
+    public void save(string path, IStateful? loader = null, object? extra = null) => TrainingCheckpoint.Save(training, path, loader, extra);
+
+    /// <summary>Go on where the run was that either language saved, with every bit as it was.</summary>
+    /// <remarks>Spec: R28.2, R28.3.</remarks>
+    /// <param name="path">The file.</param>
+    /// <param name="loader">On the same data, with the same options, where one was saved.</param>
+    /// <returns>What was put beside the state.</returns>
+    /// <exception cref="Checkpoint.CheckpointException">
+    /// No such file of this version, or one of another trainer: all that differs is listed. Nothing changes.
+    /// </exception>
+    /// <exception cref="FileNotFoundException">No such file.</exception>
+    public object? load(string path, IStateful? loader = null) => TrainingCheckpoint.Load(training, path, loader);
 
     /// <summary>Return the state of the model (an alias: the tensors are the model's own).</summary>
     /// <returns>Names and tensors, in PyTorch's order.</returns>

@@ -7,13 +7,7 @@ namespace BridgeSharp.Parallel;
 /// <remarks>Spec: R8.1, R20.1, R20.3, R21.1.</remarks>
 internal sealed class TrainerStep : IDisposable
 {
-    private readonly TrainerOptions options;
-    private readonly IReadOnlyList<nn.Module> replicas;
-    private readonly IReadOnlyList<optim.Optimizer> optimizers;
     private readonly IReadOnlyList<Device> devices;
-    private readonly RandomStates states;
-    private readonly Accumulator accumulator;
-    private bool? drew;
 
     /// <summary>Make the schedulers, and start without gradients.</summary>
     /// <param name="replicas">The modules; the first is the model.</param>
@@ -29,9 +23,9 @@ internal sealed class TrainerStep : IDisposable
         TrainerOptions options)
     {
         Loss = loss;
-        this.options = options;
-        this.replicas = replicas;
-        this.optimizers = optimizers;
+        Options = options;
+        Replicas = replicas;
+        Optimizers = optimizers;
         Schedulers = options.scheduler is { } make ? [.. optimizers.Select(make)] : [];
         if (Schedulers.Any(own => own is Optim.ReduceLROnPlateau or optim.lr_scheduler.impl.ReduceLROnPlateau))
         {
@@ -39,9 +33,33 @@ internal sealed class TrainerStep : IDisposable
         }
 
         this.devices = devices;
-        states = new RandomStates(devices);
-        accumulator = new Accumulator([.. Registered.Parameters(replicas[0])]);
+        States = new RandomStates(devices);
+        Accumulator = new Accumulator([.. Registered.Parameters(replicas[0])]);
     }
+
+    /// <summary>What else there is to say.</summary>
+    public TrainerOptions Options { get; }
+
+    /// <summary>The modules; the first is the model.</summary>
+    public IReadOnlyList<nn.Module> Replicas { get; }
+
+    /// <summary>That of the model, or one per replica.</summary>
+    public IReadOnlyList<optim.Optimizer> Optimizers { get; }
+
+    /// <summary>The random states of the replicas.</summary>
+    public RandomStates States { get; }
+
+    /// <summary>The gradients that wait for more batches.</summary>
+    public Accumulator Accumulator { get; }
+
+    /// <summary>Whether the model has drawn; null before its first batch.</summary>
+    public bool? Drew { get; set; }
+
+    /// <summary>Whether an epoch has begun and not ended.</summary>
+    public bool Open { get; set; }
+
+    /// <summary>How many batches it was trained on.</summary>
+    public long Steps { get; set; }
 
     /// <summary>The loss.</summary>
     public Func<object, object, (Tensor, double)> Loss { get; }
@@ -50,7 +68,7 @@ internal sealed class TrainerStep : IDisposable
     public IReadOnlyList<optim.lr_scheduler.LRScheduler> Schedulers { get; }
 
     /// <summary>How many updates there were.</summary>
-    public long Updates { get; private set; }
+    public long Updates { get; set; }
 
     /// <summary>Who watches the steps.</summary>
     public Observer Observer { get; set; } = new();
@@ -62,7 +80,7 @@ internal sealed class TrainerStep : IDisposable
     /// <summary>Update from the batches that wait for more, and tell whether there were any.</summary>
     public bool Flush()
     {
-        if (accumulator.State.Batches == 0)
+        if (Accumulator.State.Batches == 0)
         {
             return false;
         }
@@ -80,8 +98,8 @@ internal sealed class TrainerStep : IDisposable
     /// <summary>Dispose the random states and the gradients that wait.</summary>
     public void Dispose()
     {
-        states.Dispose();
-        accumulator.Dispose();
+        States.Dispose();
+        Accumulator.Dispose();
     }
 
     /// <summary>Train on one batch, if need be again.</summary>
@@ -95,17 +113,23 @@ internal sealed class TrainerStep : IDisposable
         }
 
         // A model that drew for the first time while its replicas ran at once: undone; now in turn.
-        return Attempt(shards) ?? TrainBatch(inputs, targets);
+        if (Attempt(shards) is not { } whole)
+        {
+            return TrainBatch(inputs, targets);
+        }
+
+        Steps++;
+        return whole;
     }
 
     /// <summary>Train on the shards of one batch, or return null where the model drew unexpectedly.</summary>
     private (double Loss, double Count)? Attempt(IReadOnlyList<(object Inputs, object Targets)> shards)
     {
-        var in_turn = drew != false || RandomStates.draws(replicas[0]);
+        var in_turn = Drew != false || RandomStates.draws(Replicas[0]);
         using var transaction = Transaction();
-        var whole = Gradients(shards, in_turn ? states : null);
+        var whole = Gradients(shards, in_turn ? States : null);
         var draws = transaction.Drew();
-        drew = draws || drew == true;
+        Drew = draws || Drew == true;
         if (draws && !in_turn && shards.Count > 1)
         {
             Observer.undo();
@@ -113,13 +137,13 @@ internal sealed class TrainerStep : IDisposable
         }
 
         Observer.gradients("backward");
-        bridge.average(replicas, reduction: "sum", broadcast: false);
-        if (options.accumulate > 1)
+        bridge.average(Replicas, reduction: "sum", broadcast: false);
+        if (Options.accumulate > 1)
         {
-            accumulator.Add(options.reduction == "sum" ? 1 : whole.Count);
+            Accumulator.Add(Options.reduction == "sum" ? 1 : whole.Count);
         }
 
-        if (accumulator.State.Batches == 0 || accumulator.State.Batches == options.accumulate)
+        if (Accumulator.State.Batches == 0 || Accumulator.State.Batches == Options.accumulate)
         {
             Update(transaction);
         }
@@ -131,56 +155,56 @@ internal sealed class TrainerStep : IDisposable
     /// <summary>Run forwards and backwards: in turn where the model draws, or may.</summary>
     private (double Loss, double Count) Gradients(IReadOnlyList<(object Inputs, object Targets)> shards, RandomStates? own)
     {
-        Follow.follow(replicas, options.buffers);
-        foreach (var replica in replicas)
+        Follow.follow(Replicas, Options.buffers);
+        foreach (var replica in Replicas)
         {
             replica.zero_grad(set_to_none: true);
         }
 
-        var passes = replicas.Select(replica => new Func<(object Inputs, object Targets), (Tensor, double)>(
-            shard => Forward.Run(replica, Loss, options.reduction, shard.Inputs, shard.Targets)));
-        var together = shards.Count > 1 && SyncBatchNorm.synchronizes(replicas[0]);
+        var passes = Replicas.Select(replica => new Func<(object Inputs, object Targets), (Tensor, double)>(
+            shard => Forward.Run(replica, Loss, Options.reduction, shard.Inputs, shard.Targets)));
+        var together = shards.Count > 1 && SyncBatchNorm.synchronizes(Replicas[0]);
         var parts = bridge.Apply([.. passes], shards, devices, null, own, own is not null, together);
         foreach (var (index, part) in parts.Index())
         {
             Observer.loss(part.Item1, index);
         }
 
-        return Forward.Backward(parts, options.reduction, together, own);
+        return Forward.Backward(parts, Options.reduction, together, own);
     }
 
     /// <summary>Clip the gradients, step the optimizers and their schedulers.</summary>
     private void Update(Transaction transaction)
     {
-        if (accumulator.State.Batches > 0)
+        if (Accumulator.State.Batches > 0)
         {
-            accumulator.Finish(mean: options.reduction != "sum");
+            Accumulator.Finish(mean: Options.reduction != "sum");
         }
 
-        if (replicas.Count > 1 || options.accumulate > 1)
+        if (Replicas.Count > 1 || Options.accumulate > 1)
         {
             Observer.gradients("reduce");
         }
 
-        bridge.clip_gradients(Registered.Parameters(replicas[0]), options.clip_norm, options.clip_value);
-        if (options.clip_norm is not null || options.clip_value is not null)
+        bridge.clip_gradients(Registered.Parameters(Replicas[0]), Options.clip_norm, Options.clip_value);
+        if (Options.clip_norm is not null || Options.clip_value is not null)
         {
             Observer.gradients("clip");
         }
 
         transaction.BeforeUpdate();
-        var factor = options.scaling?.at(Updates) ?? 1;
-        var scales = optimizers.Select(own => LinearScaling.Scaled(own, factor)).ToList();
+        var factor = Options.scaling?.at(Updates) ?? 1;
+        var scales = Optimizers.Select(own => LinearScaling.Scaled(own, factor)).ToList();
         try
         {
-            if (options.mode == "master")
+            if (Options.mode == "master")
             {
-                bridge.step(replicas, optimizers[0], options.buffers);
+                bridge.step(Replicas, Optimizers[0], Options.buffers);
             }
             else
             {
-                bridge.broadcast_gradients(replicas);
-                bridge.step(replicas, optimizers, options.buffers);
+                bridge.broadcast_gradients(Replicas);
+                bridge.step(Replicas, Optimizers, Options.buffers);
             }
         }
         finally
@@ -197,5 +221,5 @@ internal sealed class TrainerStep : IDisposable
     }
 
     /// <summary>Keep what a step may change.</summary>
-    private Transaction Transaction() => new(replicas, optimizers, Schedulers, states, accumulator);
+    public Transaction Transaction() => new(Replicas, Optimizers, Schedulers, States, Accumulator);
 }

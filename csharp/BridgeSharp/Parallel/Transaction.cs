@@ -57,9 +57,10 @@ internal sealed class Transaction : IDisposable
     /// they cannot do; not for LBFGS, which calls the user's code. It holds for BridgeSharp's schedulers without functions
     /// of the user's, and for those of TorchSharp that are listed here.
     /// </remarks>
-    public void BeforeUpdate()
+    /// <param name="always">For another change than an update.</param>
+    public void BeforeUpdate(bool always = false)
     {
-        if (optimizers.All(CannotFail) && schedulers.All(CannotFail))
+        if (!always && optimizers.All(CannotFail) && schedulers.All(CannotFail))
         {
             return;
         }

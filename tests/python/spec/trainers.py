@@ -78,8 +78,8 @@ def everything(trainer: Trainer) -> Snapshot:
         *tensors,
         *[item.state_dict() for item in stateful],
         torch.get_rng_state(),
-        trainer._step._states.snapshot(),  # noqa: SLF001
-        trainer._step._accumulator.state,  # noqa: SLF001
+        trainer._step.states.snapshot(),  # noqa: SLF001
+        trainer._step.accumulator.state,  # noqa: SLF001
         trainer.updates,
     ])  # fmt: skip
     return snapshot

@@ -22,7 +22,8 @@ internal sealed record OneCyclePhase(double EndStep, string StartRate, string En
     /// <summary>Write the parts as PyTorch does.</summary>
     public static List<object?> Written(List<OneCyclePhase> phases) => phases.ConvertAll<object?>(phase => new Dictionary<string, object?>
     {
-        ["end_step"] = phase.EndStep,
+        // The last end is whole in PyTorch.
+        ["end_step"] = phase == phases[^1] && phase.EndStep == Math.Floor(phase.EndStep) ? (object)(long)phase.EndStep : phase.EndStep,
         ["start_lr"] = phase.StartRate,
         ["end_lr"] = phase.EndRate,
         ["start_momentum"] = phase.StartMomentum,

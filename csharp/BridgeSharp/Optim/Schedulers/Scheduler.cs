@@ -10,7 +10,7 @@ namespace BridgeSharp.Optim;
 /// be chained. <c>verbose</c> is left out: PyTorch has dropped it.
 /// Spec: R27.1, R27.2, R27.3. Source: torch/optim/lr_scheduler.py
 /// </remarks>
-public abstract class Scheduler : optim.lr_scheduler.LRScheduler
+public abstract class Scheduler : optim.lr_scheduler.LRScheduler, IStateful
 {
     private readonly List<double> lastRates = [];
     private List<double> baseRates = [];
@@ -100,6 +100,12 @@ public abstract class Scheduler : optim.lr_scheduler.LRScheduler
         Exchange(new StateReader(GetType().Name, state, apply: false));
         Exchange(new StateReader(GetType().Name, state, apply: true));
     }
+
+    /// <inheritdoc/>
+    object? IStateful.state_dict() => state_dict();
+
+    /// <inheritdoc/>
+    void IStateful.load_state_dict(object? state) => load_state_dict(StateFields.Entries(state));
 
     /// <summary>Name every field of the state, in PyTorch's order.</summary>
     internal virtual void Exchange(StateFields state)

@@ -29,7 +29,7 @@ internal abstract class StateFields
 
     /// <summary>Name a number that is mostly whole, and is written without a fraction then.</summary>
     public void Count(string name, ref double value)
-        => Field(name, ref value, number => number == Math.Floor(number) ? (long)number : number, Number);
+        => Field(name, ref value, number => number == Math.Floor(number) ? (object)(long)number : number, Number);
 
     /// <summary>Name a switch.</summary>
     public void Field(string name, ref bool value) => Field(name, ref value, flag => flag, Typed<bool>);
