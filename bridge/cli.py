@@ -10,6 +10,7 @@ from typing import NoReturn, Optional
 import typer
 
 from bridge import __version__
+from bridge.check_command import command as _check
 
 app = typer.Typer(
     add_completion=False,
@@ -19,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 BAD_USAGE = 2
+app.command("check")(_check)
 
 
 class Dtype(str, Enum):

@@ -66,7 +66,7 @@ class Host(ABC):
         type: str,  # noqa: A002 - C# has types
         *,
         assembly: str | os.PathLike[str] | None = None,
-        arguments: Sequence[float | str | bool] = (),
+        arguments: Sequence[float | str | bool] | Mapping[str, float | str | bool] = (),
         optimizer: str = "sgd",
         lr: float | None = None,
         loss: str = "cross_entropy",
@@ -75,6 +75,7 @@ class Host(ABC):
         dtype: str = "float32",
         seed: int | None = None,
         threads: int | None = None,
+        scheduler: Mapping[str, Any] | None = None,
         reference: str | None = None,
         mixed_precision: bool = False,
         training: Mapping[str, Any] | None = None,
@@ -85,10 +86,11 @@ class Host(ABC):
         Args:
             type: full name of the model's type, such as ``BridgeSharp.Models.LeNet``.
             assembly: path of the library that has it, where it is not one of BridgeSharp's.
-            arguments: of the constructor.
+            arguments: of the constructor, in order or by name.
             optimizer: as ``bridge.optim.create`` names it, such as ``sgd`` or ``adam``.
             lr: the learning rate; None leaves it to the optimizer.
-            loss: its name in PyTorch.
+            scheduler: its ``name`` and options, as ``bridge.schedulers.create`` takes them.
+            loss: its name in PyTorch, or ``Type.Method``, a static method in the assembly.
             replicas: how many, all on the CPU.
             devices: one per replica; replaces ``replicas``.
             dtype: of the parameters.
@@ -113,13 +115,14 @@ class Host(ABC):
             reference=reference,
             type=type,
             assembly=None if assembly is None else str(Path(assembly).absolute()),
-            arguments=list(arguments),
+            arguments=dict(arguments) if isinstance(arguments, Mapping) else list(arguments),
             dtype=dtype,
             seed=seed,
             devices=["cpu"] * replicas if devices is None else list(devices),
             optimizer={"name": optimizer, **chosen},
             loss=loss,
             threads=threads,
+            scheduler=None if scheduler is None else dict(scheduler),
             mixed_precision=mixed_precision,
             training=dict(training or {}),
         )

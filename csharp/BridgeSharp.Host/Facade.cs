@@ -35,6 +35,8 @@ public static class Facade
         ["trainer.create"] = (arguments, _) => Open(TrainerFactory.Create(arguments)),
         ["trainer.step"] = (arguments, segment) => Step(arguments, segment),
         ["trainer.trace"] = (arguments, _) => Trace(arguments),
+        ["trainer.describe"] = (arguments, _) => Description.Of(Find(arguments).Trainer, arguments),
+        ["trainer.forward"] = (arguments, segment) => Forward(arguments, segment),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
         ["run.create"] = (arguments, _) => OpenRun(arguments),
         ["run.step"] = (arguments, _) => Find(arguments).Run.step(),
@@ -138,9 +140,16 @@ public static class Facade
         return new { loss = trainer.step(segment.ReadTree(arguments["inputs"])!, segment.ReadTree(arguments["targets"])!) };
     }
 
+    private static object Forward(JsonObject arguments, Segment segment)
+    {
+        using var scope = NewDisposeScope();
+        Find(arguments).Forward((Tensor)segment.ReadTree(arguments["inputs"])!);
+        return new { };
+    }
+
     private static object Trace(JsonObject arguments)
     {
-        Find(arguments).Record((string?)arguments["path"]);
+        Find(arguments).Record((string?)arguments["path"], (string?)arguments["full"], (int?)arguments["full_step"]);
         return new { };
     }
 

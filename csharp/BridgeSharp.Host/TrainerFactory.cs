@@ -24,7 +24,6 @@ internal static class TrainerFactory
     public static Session Create(JsonObject arguments)
     {
         var dtype = Choose("dtype", Dtypes, (string)arguments["dtype"]!);
-        var loss = Choose("loss", Losses, (string)arguments["loss"]!);
         var devices = Devices.Read("trainer", [.. arguments["devices"]!.AsArray().Select(name => (string)name!)]);
         if (arguments["threads"] is { } threads)
         {
@@ -37,17 +36,17 @@ internal static class TrainerFactory
         }
 
         var type = ModelTypes.Find((string)arguments["type"]!, (string?)arguments["assembly"]);
-        var model = ModelTypes.Create(type, [.. arguments["arguments"]!.AsArray().Select(Scalars.Read)]).to(devices[0], dtype);
+        var loss = Loss((string)arguments["loss"]!, type);
+        var model = ModelTypes.Create(type, arguments["arguments"]!).to(devices[0], dtype);
         if ((bool?)arguments["mixed_precision"] ?? false)
         {
             bridge.mixed_precision(model);
         }
 
-        var options = arguments["optimizer"]!.AsObject().Where(option => option.Key != "name" && option.Value is not null)
-            .ToDictionary(option => option.Key, option => Scalars.Read(option.Value)!);
+        var options = Options(arguments["optimizer"]!.AsObject());
         var name = (string)arguments["optimizer"]!["name"]!;
         var reference = (string)arguments["reference"]!;
-        var training = Training(arguments["training"]?.AsObject() ?? []);
+        var training = Training(arguments["training"]?.AsObject() ?? []) with { scheduler = Scheduler(arguments["scheduler"]?.AsObject(), reference) };
         var reduction = training.reduction == "mean" ? nn.Reduction.Mean : nn.Reduction.Sum;
         var trainer = new Trainer(
             model,
@@ -57,6 +56,24 @@ internal static class TrainerFactory
             training);
         return new Session(trainer, model);
     }
+
+    /// <summary>Choose a loss by its name in PyTorch, or find the user's own beside the model.</summary>
+    private static Func<Tensor, Tensor, nn.Reduction, Tensor> Loss(string name, Type model)
+    {
+        if (!name.Contains('.', StringComparison.Ordinal))
+        {
+            return Choose("loss", Losses, name);
+        }
+
+        var own = UserLoss.Find(name, model.Assembly);
+        return (outputs, targets, _) => own(outputs, targets);
+    }
+
+    private static Func<optim.Optimizer, optim.lr_scheduler.LRScheduler>? Scheduler(JsonObject? given, string reference)
+        => given is null ? null : optimizer => Schedulers.create((string)given["name"]!, optimizer, Options(given).ToDictionary(option => option.Key, option => (object?)option.Value), reference);
+
+    private static Dictionary<string, object> Options(JsonObject given) => given.Where(option => option.Key != "name" && option.Value is not null)
+        .ToDictionary(option => option.Key, option => Scalars.Read(option.Value)!);
 
     /// <summary>Count the targets that cross-entropy does not ignore, where the reduction asks for it.</summary>
     private static double Count(TrainerOptions training, Tensor targets)
