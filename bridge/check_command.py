@@ -1,4 +1,4 @@
-"""The command ``bridge check``."""
+"""The commands ``bridge check`` and ``bridge init``."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Optional
 import typer
 
 
-def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
+def check(
     file: Path = typer.Argument(Path("port.toml"), help="What to check; docs/check.md tells how."),
     strict: bool = typer.Option(False, "--strict", help="Exit with 1 for equivalent too."),  # noqa: FBT001
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),  # noqa: FBT001
@@ -20,11 +20,12 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     Exit code 0: identical or equivalent. 1: diverged. 2: incomparable, or bad usage.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from bridge.check import check, files, text  # noqa: PLC0415 - torch takes a second
+    from bridge.check import check as run  # noqa: PLC0415 - torch takes a second
+    from bridge.check import files, text  # noqa: PLC0415
     from bridge.dotnet import DotnetError  # noqa: PLC0415
 
     try:
-        result = check(file)
+        result = run(file)
     except (DotnetError, ValueError, OSError, ImportError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
@@ -37,3 +38,16 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     if html is not None:
         files.html(result, html)
     raise typer.Exit(result.exit_code(strict=strict))
+
+
+def init(folder: Path = typer.Argument(Path(), help="An empty folder, or a new one.")) -> None:
+    """Write a starter: a Python reference, a C# port, port.toml, a test and a CI workflow."""
+    from bridge.starter import init as write  # noqa: PLC0415 - jinja2 takes a moment
+
+    try:
+        written = write(folder)
+    except (OSError, ValueError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    for file in written:
+        typer.echo(file)

@@ -29,7 +29,7 @@ def named(config: Config, path: str) -> Any:  # noqa: ANN401 - whatever has the 
     try:
         return getattr(import_module(module), name)
     except (ModuleNotFoundError, AttributeError) as error:
-        raise ConfigError(path, "a module and a name in it", str(error)) from error
+        raise ConfigError(key=path, expected="a module and a name in it", got=str(error)) from error
 
 
 def batches(config: Config) -> list[Batch]:
@@ -45,7 +45,7 @@ def batches(config: Config) -> list[Batch]:
     dtype = getattr(torch, config.dtype)
     found = list(itertools.islice(_source(config), config.steps))
     if not found:
-        raise ConfigError("data", "at least one batch", "none")
+        raise ConfigError(key="data", expected="at least one batch", got="none")
     pairs = [(_tensor(x, dtype), _tensor(y, dtype)) for x, y in found]
     return list(itertools.islice(itertools.cycle(pairs), config.steps))
 
@@ -64,11 +64,13 @@ def _source(config: Config) -> Iterable[Any]:
 def _stored(path: Path) -> list[Any]:
     """Read ``inputs`` and ``targets``, whose first dimension counts the batches."""
     if not path.is_file():
-        raise ConfigError("data", "a file", str(path))
+        raise ConfigError(key="data", expected="a file", got=str(path))
     with np.load(path) as stored:
         for key in ("inputs", "targets"):
             if key not in stored:
-                raise ConfigError("data", f"an array {key} in {path.name}", sorted(stored))
+                raise ConfigError(
+                    key="data", expected=f"an array {key} in {path.name}", got=sorted(stored)
+                )
         return list(zip(stored["inputs"], stored["targets"], strict=True))
 
 
@@ -76,11 +78,17 @@ def _drawn(about: Mapping[str, Any], config: Config) -> Iterable[Batch]:
     """Draw batches: normal inputs or tokens, and labels or normal targets."""
     for key in about:
         if key not in _KEYS:
-            raise ConfigError(f"data.{key}", f"one of {', '.join(sorted(_KEYS))}", key)
+            raise ConfigError(
+                key=f"data.{key}", expected=f"one of {', '.join(sorted(_KEYS))}", got=key
+            )
     if not isinstance(about.get("shape"), list):
-        raise ConfigError("data.shape", "a list, the shape of one sample", about.get("shape"))
+        raise ConfigError(
+            key="data.shape", expected="a list, the shape of one sample", got=about.get("shape")
+        )
     if "classes" not in about and "target_shape" not in about:
-        raise ConfigError("data.classes", "the number of classes, or target_shape", None)
+        raise ConfigError(
+            key="data.classes", expected="the number of classes, or target_shape", got=None
+        )
     generator = torch.Generator().manual_seed(about.get("seed", config.seed))
     count = about.get("batch", 8)
     for _ in range(config.steps):

@@ -112,20 +112,24 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         return dict(toml.loads(text))
     except toml.TOMLDecodeError as error:
-        raise ConfigError("the file", "TOML", str(error)) from None
+        raise ConfigError(key="the file", expected="TOML", got=str(error)) from None
 
 
 def _checked(given: Mapping[str, Any], folder: Path) -> Config:
     """Check every key, and make paths absolute."""
     for key in given:
         if key not in _SIDES and key not in _TYPES:
-            raise ConfigError(key, f"one of {', '.join([*_SIDES, *_TYPES])}", given[key])
+            raise ConfigError(
+                key=key, expected=f"one of {', '.join([*_SIDES, *_TYPES])}", got=given[key]
+            )
     sides = {name: _side(given, name, folder) for name in _SIDES}
     if ("command" in sides["reference"]) != ("command" in sides["port"]):
-        raise ConfigError("command", "one for each side, or for none", "one")
+        raise ConfigError(key="command", expected="one for each side, or for none", got="one")
     options = {key: _option(key, given[key]) for key in _TYPES if key in given}
     if "command" not in sides["reference"] and "data" not in options:
-        raise ConfigError("data", "'module:function', an .npz, or what to generate", None)
+        raise ConfigError(
+            key="data", expected="'module:function', an .npz, or what to generate", got=None
+        )
     return Config(folder, **sides, **options)
 
 
@@ -133,10 +137,12 @@ def _side(given: Mapping[str, Any], name: str, folder: Path) -> dict[str, Any]:
     """Check the table of one side."""
     table = given.get(name)
     if not isinstance(table, Mapping):
-        raise ConfigError(name, "a table", table)
+        raise ConfigError(key=name, expected="a table", got=table)
     for key in table:
         if key not in _SIDES[name]:
-            raise ConfigError(f"{name}.{key}", f"one of {', '.join(sorted(_SIDES[name]))}", key)
+            raise ConfigError(
+                key=f"{name}.{key}", expected=f"one of {', '.join(sorted(_SIDES[name]))}", got=key
+            )
     if "command" in table:
         return dict(table)
     needed = ["module"] if name == "reference" else ["type"]
@@ -144,11 +150,13 @@ def _side(given: Mapping[str, Any], name: str, folder: Path) -> dict[str, Any]:
         needed.append("assembly")
     for key in needed:
         if not isinstance(table.get(key), str):
-            raise ConfigError(f"{name}.{key}", "text", table.get(key))
+            raise ConfigError(key=f"{name}.{key}", expected="text", got=table.get(key))
     if name == "reference" and ":" not in table["module"]:
-        raise ConfigError("reference.module", "'package.module:Class'", table["module"])
+        raise ConfigError(
+            key="reference.module", expected="'package.module:Class'", got=table["module"]
+        )
     if not isinstance(table.get("args", []), list | dict):
-        raise ConfigError(f"{name}.args", "a list or a table", table["args"])
+        raise ConfigError(key=f"{name}.args", expected="a list or a table", got=table["args"])
     paths = {key: str(folder / table[key]) for key in ("assembly", "project") if key in table}
     return {**table, **paths}
 
@@ -157,13 +165,13 @@ def _option(key: str, value: Any) -> Any:  # noqa: ANN401 - a value of TOML
     """Check one option."""
     if not isinstance(value, _TYPES[key]) or isinstance(value, bool):
         expected = " or ".join(kind.__name__ for kind in _TYPES[key])
-        raise ConfigError(key, expected, value)
+        raise ConfigError(key=key, expected=expected, got=value)
     if key in _CHOICES and value not in _CHOICES[key]:
-        raise ConfigError(key, " or ".join(_CHOICES[key]), value)
+        raise ConfigError(key=key, expected=" or ".join(_CHOICES[key]), got=value)
     if key in _POSITIVE and value < 1:
-        raise ConfigError(key, "at least 1", value)
+        raise ConfigError(key=key, expected="at least 1", got=value)
     if key in {"optimizer", "scheduler"} and not isinstance(value.get("name"), str):
-        raise ConfigError(f"{key}.name", "text", value.get("name"))
+        raise ConfigError(key=f"{key}.name", expected="text", got=value.get("name"))
     if key == "loss" and isinstance(value, dict) and set(value) != {"reference", "port"}:
-        raise ConfigError("loss", "a name, or reference and port", value)
+        raise ConfigError(key="loss", expected="a name, or reference and port", got=value)
     return value

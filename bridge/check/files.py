@@ -1,7 +1,7 @@
 """Writes a check as JUnit's XML, and as HTML."""
 
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from jinja2 import Environment, PackageLoader
 
@@ -15,19 +15,19 @@ def junit(result: Result, file: Path, *, strict: bool = False) -> None:
     Spec: R34.4
     """
     code = result.exit_code(strict=strict)
-    suite = ElementTree.Element(
+    suite = ET.Element(
         "testsuite",
         name="bridge check",
         tests="1",
         failures=str(int(code == 1)),
         errors=str(int(code > 1)),
     )
-    case = ElementTree.SubElement(suite, "testcase", classname="bridge", name="check")
+    case = ET.SubElement(suite, "testcase", classname="bridge", name="check")
     if code:
         kind = "failure" if code == 1 else "error"
-        ElementTree.SubElement(case, kind, message=_xml(result.reason)).text = _xml(render(result))
+        ET.SubElement(case, kind, message=_xml(result.reason)).text = _xml(render(result))
     file.parent.mkdir(parents=True, exist_ok=True)
-    ElementTree.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
+    ET.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def html(result: Result, file: Path) -> None:

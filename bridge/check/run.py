@@ -170,7 +170,7 @@ def _both(
         try:
             results.append(side())
             errors.append(None)
-        except ConfigError:
+        except ConfigError:  # noqa: PERF203 - each side has its own
             raise
         except Exception as error:  # noqa: BLE001 - an exception of the user's code is a finding
             errors.append(error)

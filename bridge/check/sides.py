@@ -153,7 +153,7 @@ def _loss(config: Config) -> Any:  # noqa: ANN401 - a loss
         return named(config, config.loss["reference"])
     found = getattr(functional, config.loss, None)
     if found is None:
-        raise ConfigError("loss", "a loss of torch.nn.functional", config.loss)
+        raise ConfigError(key="loss", expected="a loss of torch.nn.functional", got=config.loss)
     return found
 
 

@@ -77,6 +77,16 @@ internal static class TrainingState
     /// <remarks>TorchSharp makes the state with the optimizer, PyTorch with the first step: it is listed from there on.</remarks>
     public static IEnumerable<(string Name, string Part, object Value)> OptimizerState(optim.Optimizer optimizer, nn.Module model)
     {
+        if (optimizer is Optim.Optimizer own)
+        {
+            foreach (var entry in OwnState.Of(own, Parameters(model)))
+            {
+                yield return entry;
+            }
+
+            yield break;
+        }
+
         if (optimizer is not OptimizerHelper helper)
         {
             yield break;
@@ -100,6 +110,11 @@ internal static class TrainingState
 
     private static IEnumerable<(string Option, object? Value)> OptionsOf(optim.ILearningRateController group)
     {
+        if (group is Optim.ParamGroup own)
+        {
+            return Options.Where(own.has).Select(option => (option, Plain(own[option])));
+        }
+
         var known = group is ParamGroup { Options: { } options } ? Fields(options).ToDictionary(field => field.Name, field => field.Value) : [];
         known["lr"] = group.LearningRate;
         if (known.TryGetValue("beta1", out var beta1) && known.TryGetValue("beta2", out var beta2))
@@ -109,6 +124,14 @@ internal static class TrainingState
 
         return Options.Where(known.ContainsKey).Select(option => (option, known[option]));
     }
+
+    /// <summary>Write an option as JSON does: numbers as doubles, pairs as lists.</summary>
+    private static object? Plain(object? value) => value switch
+    {
+        long number => (double)number,
+        System.Runtime.CompilerServices.ITuple pair => Enumerable.Range(0, pair.Length).Select(index => Plain(pair[index])).ToArray(),
+        _ => value,
+    };
 
     private static IReadOnlyList<(string Name, object? Value)> Fields(object holder)
         => [.. holder.GetType().GetFields(BindingFlags.Instance | BindingFlags.Public).Select(field => (field.Name, field.GetValue(holder)))];

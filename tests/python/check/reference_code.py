@@ -17,7 +17,7 @@ class Mlp(nn.Module):
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return logits."""
-        return cast(torch.Tensor, self.fc2(torch.relu(self.fc1(inputs))))
+        return cast("torch.Tensor", self.fc2(torch.relu(self.fc1(inputs))))
 
 
 def half(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
