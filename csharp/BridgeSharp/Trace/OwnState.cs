@@ -1,4 +1,4 @@
-using BridgeSharp.Optim;
+using TorchSharp;
 using TorchSharp.Modules;
 using static TorchSharp.torch;
 using Optimizer = BridgeSharp.Optim.Optimizer;
@@ -28,5 +28,5 @@ internal static class OwnState
         }
     }
 
-    private static object Count(object step) => step is Tensor tensor ? (long)tensor.ToDouble() : Convert.ToInt64(step, null);
+    private static long Count(object step) => step is Tensor tensor ? (long)tensor.ToDouble() : Convert.ToInt64(step, null);
 }

@@ -196,7 +196,7 @@ def test_programs_that_record(tmp_path: Path) -> None:
     other = check({"reference": command(0.1), "port": command(0.2)}, tmp_path)
     assert other.outcome is not None
     assert other.outcome.first is not None
-    assert (other.verdict, other.outcome.first.record.phase) == ("diverged", "step")
+    assert (other.verdict, other.outcome.first.record.phase) == ("diverged", "init")
 
 
 def test_package_has_the_check() -> None:
