@@ -9,7 +9,7 @@ from typing import NoReturn, Optional
 
 import typer
 
-from bridge import __version__
+from bridge import __version__, check_command
 
 app = typer.Typer(
     add_completion=False,
@@ -19,6 +19,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 BAD_USAGE = 2
+app.command()(check_command.check)
+app.command()(check_command.init)
 
 
 class Dtype(str, Enum):

@@ -66,7 +66,7 @@ class Host(ABC):
         type: str,  # noqa: A002 - C# has types
         *,
         assembly: str | os.PathLike[str] | None = None,
-        arguments: Sequence[float | str | bool] = (),
+        arguments: Sequence[float | str | bool] | Mapping[str, float | str | bool] = (),
         optimizer: str = "sgd",
         lr: float | None = None,
         loss: str = "cross_entropy",
@@ -85,10 +85,10 @@ class Host(ABC):
         Args:
             type: full name of the model's type, such as ``BridgeSharp.Models.LeNet``.
             assembly: path of the library that has it, where it is not one of BridgeSharp's.
-            arguments: of the constructor.
+            arguments: of the constructor, in order or by name.
             optimizer: as ``bridge.optim.create`` names it, such as ``sgd`` or ``adam``.
             lr: the learning rate; None leaves it to the optimizer.
-            loss: its name in PyTorch.
+            loss: its name in PyTorch, or ``Type.Method``, a static method in the assembly.
             replicas: how many, all on the CPU.
             devices: one per replica; replaces ``replicas``.
             dtype: of the parameters.
@@ -114,7 +114,7 @@ class Host(ABC):
             reference=reference,
             type=type,
             assembly=None if assembly is None else str(Path(assembly).absolute()),
-            arguments=list(arguments),
+            arguments=dict(arguments) if isinstance(arguments, Mapping) else list(arguments),
             dtype=dtype,
             seed=seed,
             devices=["cpu"] * replicas if devices is None else list(devices),

@@ -25,21 +25,53 @@ class Trainer(Session):
 
     @contextmanager
     def trace(
-        self, path: str | PathLike[str], *, activation_gradients: bool = False
+        self,
+        path: str | PathLike[str],
+        *,
+        activation_gradients: bool = False,
+        full: str | None = None,
+        full_step: int | None = None,
     ) -> Iterator[None]:
         """Record a trace of the C# trainer, as ``bridge.trace`` does of a Python trainer.
 
         Args:
             path: the folder of the trace; a trace in it is replaced.
             activation_gradients: take down the gradients of the outputs of layers too.
+            full: keep the tensors whole whose name matches this pattern.
+            full_step: only in this step.
         """
-        options = {"handle": self._handle, "activation_gradients": activation_gradients}
+        options = {"activation_gradients": activation_gradients, "full": full}
+        options |= {"handle": self._handle, "full_step": full_step}
         self._host.call("trainer.trace", path=str(Path(path).absolute()), **options)
         try:
             yield
         finally:
             if self._handle:
                 self._host.call("trainer.trace", path=None, **options)
+
+    def describe(self, seed: int) -> dict[str, Any]:
+        """Say what no trace does: tied names, schedulers, threads, and the first draws of a seed.
+
+        Args:
+            seed: which the generator has afterwards.
+        """
+        about: dict[str, Any] = self._host.call("trainer.describe", handle=self._handle, seed=seed)
+        return about
+
+    def forward(self, inputs: object) -> None:
+        """Run the model in evaluation mode, for its trace.
+
+        Args:
+            inputs: a tensor or numpy array, its only argument.
+
+        Raises:
+            DotnetError: C# threw.
+        """
+        layout = Layout("forward")
+        batch = layout.tree(inputs)
+        with self._host.segment(layout.size) as memory:
+            layout.write(memory)
+            self._host.call("trainer.forward", handle=self._handle, inputs=batch)
 
     def step(self, inputs: object, targets: object) -> float:
         """Train on one batch and return its mean loss.

@@ -37,6 +37,8 @@ public static class Facade
         ["trainer.trace"] = (arguments, _) => Trace(arguments),
         ["trainer.save"] = (arguments, _) => Save(arguments),
         ["trainer.load"] = (arguments, _) => Load(arguments),
+        ["trainer.describe"] = (arguments, _) => Description.Of(Find(arguments).Trainer, arguments),
+        ["trainer.forward"] = (arguments, segment) => Forward(arguments, segment),
         ["trainer.set"] = (arguments, _) => SetRate(arguments),
         ["loop.create"] = (arguments, _) => Open(new Session(new UserLoop(arguments))),
         ["loop.step"] = (arguments, segment) => StepLoop(arguments, segment),
@@ -142,9 +144,16 @@ public static class Facade
         return new { loss = trainer.step(segment.ReadTree(arguments["inputs"])!, segment.ReadTree(arguments["targets"])!) };
     }
 
+    private static object Forward(JsonObject arguments, Segment segment)
+    {
+        using var scope = NewDisposeScope();
+        Find(arguments).Forward((Tensor)segment.ReadTree(arguments["inputs"])!);
+        return new { };
+    }
+
     private static object Trace(JsonObject arguments)
     {
-        Find(arguments).Record((string?)arguments["path"], (bool)arguments["activation_gradients"]!);
+        Find(arguments).Record((string?)arguments["path"], (bool)arguments["activation_gradients"]!, (string?)arguments["full"], (int?)arguments["full_step"]);
         return new { };
     }
 

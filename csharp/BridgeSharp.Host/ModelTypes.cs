@@ -1,5 +1,6 @@
 using System.Reflection;
 using System.Runtime.Loader;
+using System.Text.Json.Nodes;
 using BridgeSharp.Models;
 using BridgeSharp.Trace;
 using static TorchSharp.torch;
@@ -62,6 +63,27 @@ internal static class ModelTypes
     }
 
     private static bool IsLoop(Type type) => !type.IsAbstract && type.GetMethod("step", [typeof(Tensor), typeof(Tensor)]) is not null;
+
+    /// <summary>Make a model; its constructor's arguments are a list, or an object of names.</summary>
+    public static nn.Module Create(Type type, JsonNode arguments)
+    {
+        if (arguments is not JsonObject named)
+        {
+            return (nn.Module)Create(type, [.. arguments.AsArray().Select(Scalars.Read)]);
+        }
+
+        foreach (var parameters in type.GetConstructors().Select(constructor => constructor.GetParameters()))
+        {
+            var known = parameters.Select(parameter => parameter.Name!).ToHashSet();
+            if (named.All(argument => known.Contains(argument.Key))
+                && parameters.All(parameter => parameter.HasDefaultValue || named.ContainsKey(parameter.Name!)))
+            {
+                return (nn.Module)Create(type, [.. parameters.Select(parameter => named.TryGetPropertyValue(parameter.Name!, out var value) ? Scalars.Read(value) : parameter.DefaultValue)]);
+            }
+        }
+
+        throw new ArgumentException($"trainer: expected a constructor of {type.FullName} with arguments {string.Join(", ", named.Select(argument => argument.Key))}, found none");
+    }
 
     private static bool IsModel(Type type) => type.IsSubclassOf(typeof(nn.Module)) && !type.IsAbstract && !type.ContainsGenericParameters;
 

@@ -64,10 +64,32 @@ internal sealed class Session : IDisposable
     /// <summary>Begin a trace of the trainer, or end the one that there is.</summary>
     /// <param name="path">The folder of the trace, or null to end it.</param>
     /// <param name="activationGradients">Take down the gradients of the outputs of layers too.</param>
-    public void Record(string? path, bool activationGradients)
+    /// <param name="full">A pattern of names whose tensors are kept whole.</param>
+    /// <param name="fullStep">Only in this step.</param>
+    public void Record(string? path, bool activationGradients = false, string? full = null, int? fullStep = null)
     {
         recorder?.Dispose();
-        recorder = path is null ? null : new Recorder(path, Trainer, activation_gradients: activationGradients);
+        recorder = path is null ? null : new Recorder(path, Trainer, activation_gradients: activationGradients, full: full, full_steps: fullStep is { } step ? [step] : null);
+    }
+
+    /// <summary>Run the model once without training, and take it down where there is a trace.</summary>
+    /// <param name="inputs">Its only argument.</param>
+    public void Forward(Tensor inputs)
+    {
+        using var quiet = no_grad();
+        Trainer.model.eval();
+        recorder?.inputs(inputs);
+        try
+        {
+            var outputs = ((nn.Module<Tensor, Tensor>)Trainer.model).call(inputs);
+            recorder?.loss(outputs);
+            recorder?.step();
+        }
+        catch (Exception error)
+        {
+            recorder?.fail(error);
+            throw;
+        }
     }
 
     /// <summary>Dispose the trainer and what goes with it.</summary>

@@ -24,7 +24,6 @@ internal static class TrainerFactory
     public static Session Create(JsonObject arguments)
     {
         var dtype = Choose("dtype", Dtypes, (string)arguments["dtype"]!);
-        var loss = Choose("loss", Losses, (string)arguments["loss"]!);
         var devices = Devices.Read("trainer", [.. arguments["devices"]!.AsArray().Select(name => (string)name!)]);
         if (arguments["threads"] is { } threads)
         {
@@ -37,7 +36,8 @@ internal static class TrainerFactory
         }
 
         var type = ModelTypes.Find((string)arguments["type"]!, (string?)arguments["assembly"]);
-        var model = ((nn.Module)ModelTypes.Create(type, [.. arguments["arguments"]!.AsArray().Select(Scalars.Read)])).to(devices[0], dtype);
+        var loss = Loss((string)arguments["loss"]!, type);
+        var model = ModelTypes.Create(type, arguments["arguments"]!).to(devices[0], dtype);
         if ((bool?)arguments["mixed_precision"] ?? false)
         {
             bridge.mixed_precision(model);
@@ -55,6 +55,18 @@ internal static class TrainerFactory
             devices,
             training);
         return new Session(trainer, model);
+    }
+
+    /// <summary>Choose a loss by its name in PyTorch, or find the user's own beside the model.</summary>
+    private static Func<Tensor, Tensor, nn.Reduction, Tensor> Loss(string name, Type model)
+    {
+        if (!name.Contains('.', StringComparison.Ordinal))
+        {
+            return Choose("loss", Losses, name);
+        }
+
+        var own = UserLoss.Find(name, model.Assembly);
+        return (outputs, targets, _) => own(outputs, targets);
     }
 
     /// <summary>Count the targets that cross-entropy does not ignore, where the reduction asks for it.</summary>

@@ -44,6 +44,7 @@ passes = [train(replica) for replica in replicas]
 """
 GIVEN = {
     "TRACE.md": "batches, criterion = [(inputs, targets)], nn.CrossEntropyLoss()",
+    "check.md": "",
     "verbs.md": "counts = [3, 3]",
     "checkpoints.md": """
 from pathlib import Path

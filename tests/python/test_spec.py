@@ -20,6 +20,7 @@ PYTHON_ONLY = {
     "R15": "a parity run is Python's; it trains both",
     "R16": "the host is how Python reaches C#",
     "R31": "the comparison is Python's; the host runs its cases in C#",
+    "R34": "the check is Python's; it trains both",
     **dict.fromkeys(("R30.7", "R30.8", "R30.9"), "the comparison of traces is Python's"),
     "R35": "the comparison of traces is Python's; a trace of either language is read",
     "R30.10": "Python records both and compares",

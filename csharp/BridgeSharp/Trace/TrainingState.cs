@@ -130,7 +130,7 @@ internal static class TrainingState
     {
         if (group is Optim.ParamGroup own)
         {
-            return Options.Where(own.has).Select(option => (option, own[option] is ITuple pair ? Enumerable.Range(0, pair.Length).Select(i => pair[i]).ToArray() : own[option]));
+            return Options.Where(own.has).Select(option => (option, Plain(own[option])));
         }
 
         var known = group is ParamGroup { Options: { } options } ? Fields(options).ToDictionary(field => field.Part, field => field.Value) : [];
@@ -142,6 +142,14 @@ internal static class TrainingState
 
         return Options.Where(known.ContainsKey).Select(option => (option, known[option]));
     }
+
+    /// <summary>Write an option as JSON does: numbers as doubles, pairs as lists.</summary>
+    private static object? Plain(object? value) => value switch
+    {
+        long number => (double)number,
+        ITuple pair => Enumerable.Range(0, pair.Length).Select(index => Plain(pair[index])).ToArray(),
+        _ => value,
+    };
 
     private static List<(string Part, object? Value)> Fields(object holder)
         => [.. holder.GetType().GetFields(BindingFlags.Instance | BindingFlags.Public).Select(field => (field.Name, field.GetValue(holder)))];
