@@ -122,7 +122,7 @@ def _checked(given: Mapping[str, Any], folder: Path) -> Config:
             raise ConfigError(
                 key=key, expected=f"one of {', '.join([*_SIDES, *_TYPES])}", got=given[key]
             )
-    sides = {name: _side(given, name, folder) for name in _SIDES}
+    sides: dict[str, Any] = {name: _side(given, name, folder) for name in _SIDES}
     if ("command" in sides["reference"]) != ("command" in sides["port"]):
         raise ConfigError(key="command", expected="one for each side, or for none", got="one")
     options = {key: _option(key, given[key]) for key in _TYPES if key in given}

@@ -4,14 +4,11 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bridge import trace
 from bridge.check import preflight
 from bridge.check.batches import batches
 from bridge.check.config import Config, ConfigError, load
@@ -19,7 +16,9 @@ from bridge.check.result import Finding, Result, Values
 from bridge.check.sides import Port, Reference, Side
 from bridge.dotnet import Host, WorkerDied, start
 from bridge.parity import family
-from bridge.trace.outcome import Divergence, Outcome
+from bridge.trace import compare, read
+from bridge.trace.diagnosis import diagnose
+from bridge.trace.outcome import Divergence
 
 FOLDER = "BRIDGE_TRACE_FOLDER"
 
@@ -65,7 +64,7 @@ def _programs(config: Config, traces: Path) -> Result:
         if not (traces / name / "trace.jsonl").is_file():
             reason = f"{name}: expected a trace in ${FOLDER}, found none; exit {done.returncode}"
             return Result("incomparable", reason, [], {})
-    outcome = trace.compare(traces / "reference", traces / "port", names=config.names)
+    outcome = compare(traces / "reference", traces / "port", names=config.names)
     return Result(outcome.verdict, outcome.reason, [], dict(config.names), outcome)
 
 
@@ -78,7 +77,7 @@ def _models(config: Config, traces: Path, host: Host) -> Result:
     about = [side.describe() for side in made]
     for name, side in zip(("a", "b"), made, strict=True):
         side.record(traces / name, [])
-    one, two = (preflight.tensors(trace.read(traces / name)) for name in ("a", "b"))
+    one, two = (preflight.tensors(read(traces / name)) for name in ("a", "b"))
     names, findings = preflight.match(one, two, config.names)
     findings += [*preflight.compare(one, two, names), *preflight.described(*about)]
     errors = [finding.message for finding in findings if finding.severity == "error"]
@@ -113,14 +112,15 @@ def _trained(
             raise error
     renamed = {**config.names, **_layers(other)}
     rule = family.rule(family.compare(host, config.threads))
-    outcome = trace.compare(*folders, rule=rule, names=renamed)
+    outcome = compare(*folders, rule=rule, names=renamed)
     if outcome.verdict == "incomparable" and any(failed):
         return _failed("run", failed, findings)
     values = None
     first = outcome.cause or outcome.first
     if first is not None and not any(failed):
         values = _closer(config, traces, host, (beginning, first, renamed))
-    sentences = _diagnosis(outcome, *folders)
+    found = diagnose(outcome, read(folders[0]), read(folders[1]), renamed)
+    sentences = [item.sentence for item in found]
     reason = outcome.reason + "".join(f" {side}: {_line(e)}" for side, e in _sided(failed))
     return Result(outcome.verdict, reason, findings, other, outcome, values, sentences)
 
@@ -140,8 +140,8 @@ def _closer(
         side.load(state)
         side.describe()
         side.record(folder, batches(config)[: step + 1], step)
-    a, b = (trace.read(folder) for folder in folders)
-    again = trace.compare(a, b, names=renamed)
+    a, b = (read(folder) for folder in folders)
+    again = compare(a, b, names=renamed)
     same = (d for d in again.divergences if d.record.key == first.record.key)
     found = next(same, None)
     if found is None or found.reference is None or found.port is None:
@@ -208,11 +208,3 @@ def _layers(names: Mapping[str, str]) -> dict[str, str]:
             its if last == same and layer and its else other
         )
     return layers
-
-
-def _diagnosis(outcome: Outcome, reference: Path, port: Path) -> list[str]:
-    """Ask the catalogue of faults, where there is one."""
-    if outcome.first is None or find_spec("bridge.trace.diagnosis") is None:
-        return []
-    diagnose = import_module("bridge.trace.diagnosis").diagnose
-    return [str(line) for line in diagnose(outcome, trace.read(reference), trace.read(port))]

@@ -55,10 +55,12 @@ class Reference(Side):
             lambda own: optim.create(parameters=own, **config.optimizer),
             _loss(config),
             ["cpu"] * config.replicas,
-            scheduler=None
-            if (chosen := config.scheduler) is None
-            else lambda optimizer: schedulers.create(optimizer=optimizer, **chosen),
+            scheduler=None if config.scheduler is None else self._scheduler,
         )
+
+    def _scheduler(self, optimizer: torch.optim.Optimizer) -> Any:  # noqa: ANN401 - any of PyTorch's
+        """Make the scheduler."""
+        return schedulers.create(optimizer=optimizer, **(self._config.scheduler or {}))
 
     def describe(self) -> dict[str, Any]:
         """Say what no trace does."""

@@ -40,7 +40,7 @@ class Trainer(Session):
             full: keep the tensors whole whose name matches this pattern.
             full_step: only in this step.
         """
-        options = {"activation_gradients": activation_gradients, "full": full}
+        options: dict[str, Any] = {"activation_gradients": activation_gradients, "full": full}
         options |= {"handle": self._handle, "full_step": full_step}
         self._host.call("trainer.trace", path=str(Path(path).absolute()), **options)
         try:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 import torch
@@ -111,7 +112,10 @@ def test_console_output_reaches_stderr(
             trainer.step(INPUTS, TARGETS)
         trainer.digest()
     shared_host.call("hello")
-    errors = capsys.readouterr().err
+    errors, deadline = "", monotonic() + 10
+    while errors.count("Chatty") < 6 and monotonic() < deadline:
+        errors += capsys.readouterr().err
+        sleep(0.01)
     assert errors.count("Chatty: to the error stream") == 3
     assert errors.count("Chatty: good day, 世界") == 3
 
