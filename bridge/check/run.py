@@ -204,7 +204,6 @@ def _layers(names: Mapping[str, str]) -> dict[str, str]:
     layers = {}
     for own, other in names.items():
         (layer, _, last), (its, _, same) = own.rpartition("."), other.rpartition(".")
-        layers[layer if last == same and layer and its else own] = (
-            its if last == same and layer and its else other
-        )
+        key, value = (layer, its) if last == same and layer and its else (own, other)
+        layers[key] = value
     return layers
