@@ -89,14 +89,9 @@ public class Adam : Optimizer, optim.IBetas
     private protected override void Update(Parameter parameter, Tensor gradient, ParameterState state, Optim.ParamGroup group)
     {
         var own = (ParamGroup)group;
-        var ((beta1, beta2), decoupled) = (own.betas, Decoupled(own));
+        var (beta1, beta2) = own.betas;
         var step = state.Step();
-        if (decoupled)
-        {
-            parameter.scale_(1 - (own.lr * own.weight_decay));
-        }
-
-        var move = Formulas.Prepared(gradient, parameter, own.maximize, decoupled ? 0 : own.weight_decay);
+        var move = Formulas.Decayed(gradient, parameter, own.maximize, own.lr, own.weight_decay, Decoupled(own));
         Formulas.Move(state.Tensor("exp_avg"), move, beta1, Old);
         var square = Formulas.MoveSquare(state.Tensor("exp_avg_sq"), move, beta2);
         if (own.amsgrad)

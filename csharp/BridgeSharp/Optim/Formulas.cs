@@ -23,6 +23,18 @@ internal static class Formulas
         return decay == 0 ? turned : turned.add(parameter, alpha: decay);
     }
 
+    /// <summary>Turn the gradient to climb, and apply weight decay: to the gradient, or decoupled to the parameter itself.</summary>
+    public static Tensor Decayed(Tensor gradient, Tensor parameter, bool maximize, double lr, double decay, bool decoupled)
+    {
+        if (!decoupled)
+        {
+            return Prepared(gradient, parameter, maximize, decay);
+        }
+
+        parameter.scale_(1 - (lr * decay));
+        return Prepared(gradient, parameter, maximize, 0);
+    }
+
     /// <summary>Multiply by a number as Python's <c>mul_</c> does.</summary>
     /// <remarks>TorchSharp's has the number at half precision, PyTorch's kernel in float32.</remarks>
     public static Tensor scale_(this Tensor tensor, double by)

@@ -77,7 +77,7 @@ public sealed class NAdam : Optimizer, optim.IBetas
         var own = (ParamGroup)group;
         var (beta1, beta2) = own.betas;
         var step = state.Step();
-        var move = Decayed(parameter, gradient, own);
+        var move = Formulas.Decayed(gradient, parameter, own.maximize, own.lr, own.weight_decay, own.decoupled_weight_decay);
         var mu = beta1 * (1 - (0.5 * Math.Pow(0.96, step * own.momentum_decay)));
         var next = beta1 * (1 - (0.5 * Math.Pow(0.96, (step + 1) * own.momentum_decay)));
         var product = state.Tensor("mu_product").scale_(mu);
@@ -89,18 +89,6 @@ public sealed class NAdam : Optimizer, optim.IBetas
         var denominator = square.div(1 - Math.Pow(beta2, step)).sqrt().add_(own.eps);
         parameter.addcdiv_(move, denominator, value: -own.lr * (1 - mu) / (1 - product.ToDouble()));
         parameter.addcdiv_(mean, denominator, value: -own.lr * next / (1 - following));
-    }
-
-    /// <summary>Apply weight decay, to the gradient or to the parameter itself.</summary>
-    private static Tensor Decayed(Parameter parameter, Tensor gradient, ParamGroup group)
-    {
-        if (!group.decoupled_weight_decay)
-        {
-            return Formulas.Prepared(gradient, parameter, group.maximize, group.weight_decay);
-        }
-
-        parameter.scale_(1 - (group.lr * group.weight_decay));
-        return Formulas.Prepared(gradient, parameter, group.maximize, 0);
     }
 
     private static void Check(Options options)

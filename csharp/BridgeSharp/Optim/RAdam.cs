@@ -72,12 +72,7 @@ public sealed class RAdam : Optimizer, optim.IBetas
         var own = (ParamGroup)group;
         var (beta1, beta2) = own.betas;
         var step = state.Step();
-        if (own.decoupled_weight_decay)
-        {
-            parameter.scale_(1 - (own.lr * own.weight_decay));
-        }
-
-        var move = Formulas.Prepared(gradient, parameter, own.maximize, own.decoupled_weight_decay ? 0 : own.weight_decay);
+        var move = Formulas.Decayed(gradient, parameter, own.maximize, own.lr, own.weight_decay, own.decoupled_weight_decay);
         Formulas.Move(state.Tensor("exp_avg"), move, beta1, Old);
         var square = Formulas.MoveSquare(state.Tensor("exp_avg_sq"), move, beta2);
         var correction2 = 1 - Math.Pow(beta2, step);

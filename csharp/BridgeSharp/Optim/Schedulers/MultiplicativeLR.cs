@@ -4,10 +4,8 @@ namespace BridgeSharp.Optim;
 
 /// <summary>Multiplies the learning rates every epoch by what a function says of it.</summary>
 /// <remarks>The functions are not part of the state. Spec: R27.1. Source: torch/optim/lr_scheduler.py</remarks>
-public sealed class MultiplicativeLR : Scheduler
+public sealed class MultiplicativeLR : FunctionScheduler
 {
-    private readonly List<Func<int, double>> functions;
-
     /// <summary>Start the schedule, with one function for all groups.</summary>
     /// <param name="optimizer">Whose learning rates it moves.</param>
     /// <param name="lr_lambda">The factor at an epoch.</param>
@@ -26,26 +24,8 @@ public sealed class MultiplicativeLR : Scheduler
     /// <exception cref="ArgumentException">Another number of functions than groups.</exception>
     public MultiplicativeLR(
         optim.Optimizer optimizer, IEnumerable<Func<int, double>> lr_lambda, int last_epoch = -1, string reference = "2.10")
-        : base(optimizer, reference)
-    {
-        functions = [.. lr_lambda];
-        if (functions.Count != groups.Count)
-        {
-            throw new ArgumentException($"Expected {groups.Count} lr_lambdas, but got {functions.Count}");
-        }
-
-        Start(last_epoch);
-    }
-
-    /// <inheritdoc/>
-    internal override bool MayFail => true;
-
-    /// <inheritdoc/>
-    internal override void Exchange(StateFields state)
-    {
-        base.Exchange(state);
-        state.Functions("lr_lambdas", functions.Count);
-    }
+        : base(optimizer, lr_lambda, reference)
+        => Start(last_epoch);
 
     /// <inheritdoc/>
     protected override IEnumerable<double> get_lr() => (old ? last_epoch <= 0 : initial)
