@@ -36,6 +36,7 @@ class Result:
             ended the check.
         names: what was matched under other names, reference to port.
         diagnosis: sentences on what the fault looks like.
+        details: exceptions with their stacks.
 
     Spec: R34.3, R34.4
     """
@@ -47,6 +48,7 @@ class Result:
     outcome: Outcome | None = None
     values: Values | None = None
     diagnosis: list[str] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Return 0 for identical, 0 or if strict 1 for equivalent, 1 for diverged, else 2."""
@@ -62,5 +64,6 @@ class Result:
             "names": self.names,
             "values": None if self.values is None else asdict(self.values),
             "diagnosis": self.diagnosis,
+            "details": self.details,
             "outcome": None if self.outcome is None else self.outcome.to_json(),
         }

@@ -14,6 +14,7 @@ from bridge.check.batches import Batch, named
 from bridge.check.config import Config, ConfigError
 from bridge.dotnet import DotnetError, Host
 from bridge.parallel.trainer import Trainer
+from bridge.trace.nudge import nudge
 from bridge.trace.recorder import Recorder
 
 DRAWS = 4
@@ -103,6 +104,11 @@ class Reference(Side):
     def load(self, state: State) -> None:
         """Take parameters and buffers."""
         self._trainer.load_state_dict(dict(state))
+
+    def nudge(self, seed: int) -> None:
+        """Move every weight by one ulp, in all replicas alike."""
+        nudge(self._trainer.model, seed)
+        self.load(self.state())
 
 
 class Port(Side):

@@ -29,6 +29,8 @@ def show(result: Result, console: Console | None = None) -> None:
         console.print(line, markup=False, highlight=False)
     for sentence in result.diagnosis:
         console.print(f"Looks like: {sentence}", markup=False, highlight=False)
+    for text in result.details:
+        console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 def render(result: Result) -> str:

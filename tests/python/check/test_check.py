@@ -94,6 +94,30 @@ def test_wrong_activation_is_located(run: Check) -> None:
     assert "Largest difference at" in text.render(result)
 
 
+def test_formula_an_ulp_off_is_equivalent(run: Check) -> None:
+    """What stays inside the noise envelope is equivalent; strict refuses it. Spec: R34.7."""
+    result = run("OtherFormula", dtype="float32", steps=6)
+    assert result.verdict == "equivalent", text.render(result)
+    assert (result.exit_code(), result.exit_code(strict=True)) == (0, 1)
+    assert "inside the noise envelope" in result.reason
+
+
+def test_healthy_float32_port_is_no_fault(run: Check) -> None:
+    """Builds that differ train alike but for rounding, float32 included. Spec: R34.7."""
+    result = run("Mlp", dtype="float32", steps=10, optimizer={"name": "adam", "lr": 0.01})
+    assert result.verdict in {"identical", "equivalent"}, text.render(result)
+
+
+def test_small_fault_is_outside_the_envelope(run: Check) -> None:
+    """A fault of a thousandth is no rounding, in float32 either. Spec: R34.7."""
+    result = run("SlightlyOff", dtype="float32")
+    assert result.verdict == "diverged"
+    assert result.outcome is not None
+    assert result.outcome.first is not None
+    first = result.outcome.first.record
+    assert (first.step, first.phase) == (0, "forward")
+
+
 def test_missing_bias_ends_the_preflight(run: Check) -> None:
     """A name without a counterpart is an error, and nothing is trained. Spec: R34.2."""
     result = run("MissingBias")
@@ -119,7 +143,8 @@ def test_exception_on_one_side_is_a_divergence(run: Check, kind: str, words: str
     result = run(kind)
     assert result.verdict == "diverged"
     assert words in result.reason
-    assert "Ports.cs" in result.reason
+    assert "\n" not in result.reason
+    assert "Ports.cs" in text.render(result)
 
 
 def test_other_names_are_matched_by_shape_and_order(run: Check) -> None:

@@ -29,6 +29,18 @@ public sealed class WrongActivation(long hidden) : Mlp(hidden)
     protected override Tensor Activate(Tensor input) => input.tanh();
 }
 
+/// <summary>A port whose activation is an ulp off where a formula is rearranged.</summary>
+public sealed class OtherFormula(long hidden) : Mlp(hidden)
+{
+    protected override Tensor Activate(Tensor input) => (input.relu() / 3) * 3;
+}
+
+/// <summary>A port whose activation is larger by a thousandth.</summary>
+public sealed class SlightlyOff(long hidden) : Mlp(hidden)
+{
+    protected override Tensor Activate(Tensor input) => input.relu() * 1.001;
+}
+
 /// <summary>A port without the first bias.</summary>
 public sealed class MissingBias(long hidden) : Mlp(hidden, bias: false);
 
