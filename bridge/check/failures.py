@@ -55,8 +55,9 @@ def line(error: Exception) -> str:
     """Write the type of an exception and the first line of its message."""
     kind, text = type(error).__name__, str(error)
     if isinstance(error, DotnetError):
-        first = error.failures[0] if error.failures else error
-        kind, text = first.type.rpartition(".")[2] or kind, first.message
+        own = [(failure.type, failure.message) for failure in error.failures]
+        thrown, text = own[0] if own else (error.type, error.message)
+        kind = thrown.rpartition(".")[2] or kind
     return f"{kind}: {text.strip().splitlines()[0]}" if text.strip() else kind
 
 

@@ -164,6 +164,10 @@ def test_reports_say_the_same(run: Check, tmp_path: Path) -> None:
     assert suite.attrib["failures"] == "1"
     files.html(result, tmp_path / "report.html")
     assert "diverged" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    thrown = run("Throws")
+    files.html(thrown, tmp_path / "thrown.html")
+    assert "Ports.cs" in (tmp_path / "thrown.html").read_text(encoding="utf-8")
+    assert "Ports.cs" in json.dumps(thrown.to_json())
 
 
 def test_assert_parity_fails_with_the_report(
