@@ -72,6 +72,7 @@ __all__ = [
 
 MODULES = (
     "checkpoint",
+    "convert",
     "data",
     "dotnet",
     "models",

@@ -9,7 +9,7 @@ from typing import NoReturn, Optional
 
 import typer
 
-from bridge import __version__, check_command
+from bridge import __version__, check_command, convert_command
 
 app = typer.Typer(
     add_completion=False,
@@ -21,6 +21,7 @@ app = typer.Typer(
 BAD_USAGE = 2
 app.command()(check_command.check)
 app.command()(check_command.init)
+app.command()(convert_command.convert)
 
 
 class Dtype(str, Enum):

@@ -41,6 +41,7 @@ internal static class CommandLine
             new Command("train", "Train a reference model.") { lenet },
             ExampleCommand.Make(),
             DoctorCommand.Make(),
+            ConvertCommand.Make(),
         };
         var parsed = root.Parse(args);
         var code = parsed.Invoke(new InvocationConfiguration { EnableDefaultExceptionHandler = false });

@@ -14,6 +14,7 @@ CSHARP = ROOT / "csharp"
 PACKAGES = {
     "bridge.parallel": "BridgeSharp/Parallel",
     "bridge.checkpoint": "BridgeSharp/Checkpoint",
+    "bridge.convert": "BridgeSharp/Conversion",
     "bridge.data": "BridgeSharp/Data",
     "bridge.models": "BridgeSharp.Models",
     "bridge.recipes": "BridgeSharp.Models/Recipes",
@@ -30,6 +31,7 @@ ONE_LANGUAGE = {
     "OrderedDict": "Python has its own",
     "PickleWriter": "torch.save writes Python's",
     "Pickler": "torch.save writes Python's",
+    "Mapping": "C# reads TOML in BridgeSharp.Cli",
     "NativeClone": "Python's layers keep their options in Python",
     "NativeDraws": "Python's layers keep their options in Python",
     "NativeModule": "Python's layers keep their options in Python",
@@ -37,6 +39,7 @@ ONE_LANGUAGE = {
     "Sums": "C# adds in order by itself",
     "TensorBytes": "Python views the bytes of a tensor of any size",
     "Text": "Python's own text of a value",
+    "TorchsharpReader": "Python has it beside the function",
     "Typed": "Python's batches have any type",
     "Uncopyable": "copy.deepcopy says what it cannot copy",
 }

@@ -13,7 +13,7 @@ internal static class Document
     private const int Depth = 100;
 
     /// <summary>What the names of tensors outside of <c>model</c> start with.</summary>
-    private const string Prefix = "__bridge__";
+    internal const string Prefix = "__bridge__";
 
     /// <summary>Write a tree as JSON, and list its tensors by name.</summary>
     /// <remarks>
