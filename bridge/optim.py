@@ -51,12 +51,16 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 }
 
 
-def create(name: str, parameters: Iterable[torch.Tensor], **options: Any) -> torch.optim.Optimizer:  # noqa: ANN401 - the optimizer checks its options
+def create(
+    name: str,
+    parameters: Iterable[torch.Tensor] | Iterable[dict[str, Any]],
+    **options: Any,  # noqa: ANN401 - the optimizer checks its options
+) -> torch.optim.Optimizer:
     """Make an optimizer by its name, with PyTorch's defaults.
 
     Args:
         name: the class in lower case: ``"sgd"``, ``"adam"``, ``"adamw"``, ``"rmsprop"``, and so on.
-        parameters: what it updates.
+        parameters: what it updates, or groups with options of their own.
         options: as PyTorch names them: ``lr``, ``momentum``, ``betas`` and so on.
 
     Raises:
@@ -77,7 +81,8 @@ def create(name: str, parameters: Iterable[torch.Tensor], **options: Any) -> tor
     if name == "sgd":
         # PyTorch 1.13 has no default learning rate for SGD.
         options.setdefault("lr", 1e-3)
-    return OPTIMIZERS[name](list(parameters), **options)
+    listed: list[Any] = list(parameters)
+    return OPTIMIZERS[name](listed, **options)
 
 
 def reference() -> str:

@@ -14,19 +14,19 @@ namespace BridgeSharp.Tests.Spec;
 internal static class OptimizerMakers
 {
     /// <summary>Groups with a rate of their own, by the name of the optimizer.</summary>
-    public static readonly Dictionary<string, Func<Parameter, double, Optim.ParamGroup>> Groups = new()
+    public static readonly Dictionary<string, Func<IEnumerable<Parameter>, double, Optim.ParamGroup>> Groups = new()
     {
-        ["sgd"] = (own, lr) => new Optim.SGD.ParamGroup([own], lr),
-        ["adam"] = (own, lr) => new Optim.Adam.ParamGroup([own], lr),
-        ["adamw"] = (own, lr) => new Optim.AdamW.ParamGroup([own], lr),
-        ["rmsprop"] = (own, lr) => new Optim.RMSProp.ParamGroup([own], lr),
-        ["adagrad"] = (own, lr) => new Optim.Adagrad.ParamGroup([own], lr),
-        ["adamax"] = (own, lr) => new Optim.Adamax.ParamGroup([own], lr),
-        ["nadam"] = (own, lr) => new Optim.NAdam.ParamGroup([own], lr),
-        ["radam"] = (own, lr) => new Optim.RAdam.ParamGroup([own], lr),
-        ["asgd"] = (own, lr) => new Optim.ASGD.ParamGroup([own], lr),
-        ["adadelta"] = (own, lr) => new Optim.Adadelta.ParamGroup([own], lr),
-        ["rprop"] = (own, lr) => new Optim.Rprop.ParamGroup([own], lr),
+        ["sgd"] = (own, lr) => new Optim.SGD.ParamGroup(own, lr),
+        ["adam"] = (own, lr) => new Optim.Adam.ParamGroup(own, lr),
+        ["adamw"] = (own, lr) => new Optim.AdamW.ParamGroup(own, lr),
+        ["rmsprop"] = (own, lr) => new Optim.RMSProp.ParamGroup(own, lr),
+        ["adagrad"] = (own, lr) => new Optim.Adagrad.ParamGroup(own, lr),
+        ["adamax"] = (own, lr) => new Optim.Adamax.ParamGroup(own, lr),
+        ["nadam"] = (own, lr) => new Optim.NAdam.ParamGroup(own, lr),
+        ["radam"] = (own, lr) => new Optim.RAdam.ParamGroup(own, lr),
+        ["asgd"] = (own, lr) => new Optim.ASGD.ParamGroup(own, lr),
+        ["adadelta"] = (own, lr) => new Optim.Adadelta.ParamGroup(own, lr),
+        ["rprop"] = (own, lr) => new Optim.Rprop.ParamGroup(own, lr),
     };
 
     /// <summary>The names of all optimizers.</summary>

@@ -66,6 +66,8 @@ public sealed class OptimizerStateTests
             "load_state_dict: expected eps in group 0, got lr, betas, weight_decay, amsgrad, maximize, foreach, capturable, differentiable, fused, decoupled_weight_decay",
             state => Group(state).Remove("eps"));
         Refused<ArgumentException>("optimizer: expected lr as a number, got fast", state => Group(state)["lr"] = "fast");
+        Refused<ArgumentException>("optimizer: expected lr as a number, got a tensor", state => Group(state)["lr"] = tensor(0.5));
+        Refused<ArgumentException>("optimizer: expected betas as two numbers, got 0.5", state => Group(state)["betas"] = 0.5);
         Refused<ArgumentException>(
             "load_state_dict: expected exp_avg of shape (2,) for parameter 0, got (3,)", state => Entries(state)["exp_avg"] = ones(3));
         Refused<ArgumentException>(

@@ -164,7 +164,7 @@ public sealed class OptimizerTests
     {
         var name = entry.GetProperty("optimizer").GetString()!;
         var optimizer = Create(name, [parameters["w"], parameters["u"]], Options(entry), reference);
-        optimizer.add_param_group(Groups[name](parameters["b"], entry.GetProperty("group").GetProperty("lr").GetDouble()));
+        optimizer.add_param_group(Groups[name]([parameters["b"]], entry.GetProperty("group").GetProperty("lr").GetDouble()));
         return optimizer;
     }
 

@@ -1,6 +1,7 @@
 using System.Collections;
 using System.Runtime.CompilerServices;
 using BridgeSharp.Parallel;
+using static TorchSharp.torch;
 
 namespace BridgeSharp.Optim;
 
@@ -74,13 +75,14 @@ internal sealed class Schema
                 double => Convert.ToDouble(value, null),
                 long => Convert.ToInt64(value, null),
                 bool => Convert.ToBoolean(value, null),
-                (double, double) => Pair(key, value),
+                (double, double) => Pair(value),
                 _ => value,
             };
         }
         catch (Exception error) when (error is FormatException or InvalidCastException or OverflowException)
         {
-            throw new ArgumentException($"optimizer: expected {key} as a {(usual is bool ? "boolean" : "number")}, got {value}", error);
+            var kind = usual switch { bool => "a boolean", (double, double) => "two numbers", _ => "a number" };
+            throw new ArgumentException($"optimizer: expected {key} as {kind}, got {(value is Tensor ? "a tensor" : value)}", error);
         }
     }
 
@@ -100,13 +102,13 @@ internal sealed class Schema
     public bool IsOptional(string key) => options.FirstOrDefault(option => option.Name == key).Default is null or bool
         || (Name == "RMSprop" && key == "momentum");
 
-    private static (double First, double Second) Pair(string key, object? value) => value switch
+    private static (double First, double Second) Pair(object? value) => value switch
     {
         (double first, double second) => (first, second),
         ITuple { Length: 2 } pair => (Convert.ToDouble(pair[0], null), Convert.ToDouble(pair[1], null)),
         IEnumerable items when items.Cast<object>().ToList() is [var first, var second]
             => (Convert.ToDouble(first, null), Convert.ToDouble(second, null)),
-        _ => throw new ArgumentException($"optimizer: expected {key} as two numbers, got {value}"),
+        _ => throw new InvalidCastException(),
     };
 }
 

@@ -24,6 +24,7 @@ from tests.spec.generators import (
     trace,
     trainer,
     training,
+    training_checkpoints,
     trees,
 )
 
@@ -59,6 +60,7 @@ def main() -> int:
     write("schedulers", schedulers.schedulers("2.10"))
     write("trainer", trainer.trainer())
     write("training", training.training())
+    write("training_checkpoint", training_checkpoints.training_checkpoints())
     write("draws", draws.draws())
     write("digest", data.digests())
     write("order", data.orders())
