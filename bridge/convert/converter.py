@@ -70,7 +70,7 @@ def convert(  # noqa: PLR0913, PLR0917 - as many as the command has options
         message = f"convert: expected a folder for {target}, got none"
         raise ValueError(message)
     if Path(target).exists() and not force:
-        message = f"convert: expected --force, as there is {target}, got none"
+        message = f"convert: expected no file {target}, or --force to replace it, got one"
         raise ValueError(message)
     state = read_state(source, part)
     if is_flat(state):

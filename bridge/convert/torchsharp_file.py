@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, NoReturn
+from unicodedata import category
 
 import torch
 
@@ -107,9 +108,12 @@ class _Reader:
         """Read a name."""
         content = self._take(self.number("the length of a name"), "a name")
         try:
-            return content.decode()
+            name = content.decode()
         except UnicodeDecodeError:
             self.refuse("a name in UTF-8", "other bytes")
+        if any(category(character) == "Cc" for character in name):
+            self.refuse("a name", "one with control characters")
+        return name
 
     def tensor(self, name: str) -> torch.Tensor:
         """Read a dtype, a shape and the values."""

@@ -116,6 +116,7 @@ public sealed class ConvertTests : IDisposable
         Damaged([2, .. Torchsharp[1..], .. Torchsharp[1..]], "every name once in m.dat, got 'w' twice");
         Damaged([.. Torchsharp[..3], 8, .. Torchsharp[4..]], "a dtype of 'w' in m.dat, got number 8");
         Damaged([1, 1, 0xFF], "a name in UTF-8 in m.dat, got other bytes");
+        Damaged([1, 1, 0x0A], "a name in m.dat, got one with control characters");
         Damaged([.. Enumerable.Repeat((byte)0xFF, 9), 1], "a number of tensors in m.dat, got a number beyond 63 bits");
         Damaged([1, 1, (byte)'w', 6, 2, 0, .. Enumerable.Repeat((byte)0xFF, 8), 0x7F], "bytes at most for 'w' in m.dat, got shape");
         Damaged([1, 1, (byte)'w', 11, 1, 1, 2], "bytes 0 and 1 as booleans of 'w' in m.dat, got others");
@@ -192,7 +193,7 @@ public sealed class ConvertTests : IDisposable
         Assert.False(File.Exists(At("out.dat")));
         _ = Converter.convert(At("in.pt"), At("out.dat"));
         var before = File.ReadAllBytes(At("out.dat"));
-        Refused("expected --force, as there is", () => Converter.convert(At("in.pt"), At("out.dat"), prefix: "n."));
+        Refused("or --force to replace it, got one", () => Converter.convert(At("in.pt"), At("out.dat"), prefix: "n."));
         Assert.Equal(before, File.ReadAllBytes(At("out.dat")));
         Assert.True(Converter.convert(At("in.pt"), At("out.dat"), prefix: "n.", force: true).written);
         Assert.NotEqual(before, File.ReadAllBytes(At("out.dat")));

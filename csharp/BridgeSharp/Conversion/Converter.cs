@@ -61,7 +61,7 @@ public static class Converter
 
         if (Path.Exists(target) && !force)
         {
-            throw new ArgumentException($"convert: expected --force, as there is {target}, got none");
+            throw new ArgumentException($"convert: expected no file {target}, or --force to replace it, got one");
         }
 
         using var scope = NewDisposeScope();

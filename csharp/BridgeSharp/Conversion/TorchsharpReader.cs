@@ -40,15 +40,22 @@ internal sealed class TorchsharpReader(FileStream file, string name)
     public string Text()
     {
         var content = Take(Number("the length of a name"), "a name");
+        var text = "";
         try
         {
-            return Strict.GetString(content);
+            text = Strict.GetString(content);
         }
         catch (DecoderFallbackException)
         {
             Refuse("a name in UTF-8", "other bytes");
-            return "";
         }
+
+        if (text.Any(char.IsControl))
+        {
+            Refuse("a name", "one with control characters");
+        }
+
+        return text;
     }
 
     /// <summary>Read a dtype, a shape and the values.</summary>

@@ -93,6 +93,7 @@ def test_torchsharp_bytes(tmp_path: Path) -> None:
         (b"\2" + TORCHSHARP[1:] + TORCHSHARP[1:], "every name once in m.dat, got 'w' twice"),
         (TORCHSHARP[:3] + b"\x08" + TORCHSHARP[4:], "a dtype of 'w' in m.dat, got number 8"),
         (b"\1\1\xff", "a name in UTF-8 in m.dat, got other bytes"),
+        (b"\1\1\n", "a name in m.dat, got one with control characters"),
         (b"\xff" * 9 + b"\1", "a number of tensors in m.dat, got a number beyond 63 bits"),
         (b"\1\1w\6\2\0" + b"\xff" * 8 + b"\x7f", "bytes at most for 'w' in m.dat, got shape"),
         (b"\1\1w\x0b\1\1\2", "bytes 0 and 1 as booleans of 'w' in m.dat, got others"),
